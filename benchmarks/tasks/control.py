@@ -35,8 +35,8 @@ class LSTMCell(DecoderCell):
         del encoded
         return ()
 
-    def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
-        return self.stack.prepare_inputs(embedded, noise.scope("stack"))
+    def prepare_inputs(self, embedded: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
+        return self.stack.prepare_inputs(embedded, masks.scope("stack"))
 
     def step(self, inputs: tf.Tensor, state: LSTMState, source: tuple[()]) -> StepOutput:
         del source

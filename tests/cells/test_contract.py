@@ -28,6 +28,10 @@ def step(state=BEFORE, output=None, **diagnostics):
     return StepOutput(output, state, values)
 
 
+def shows(value):
+    return StepOutput(tf.zeros([B, 6]), BEFORE, {"mine": value})
+
+
 def test_a_step_as_it_should_be_passes():
     contract.require_state(BEFORE)
     heads = {"read_weights": [2, 7], "write_weights": [1, 7], "content_weights": [3, 7]}
@@ -83,11 +87,42 @@ def test_a_first_state_that_cannot_be_carried_is_named(state, message):
             step(read_weights=[1, 7], write_weights=[1, 7], content_weights=[1, 7]),
             "of 1 heads R.H, with 1 read heads and 1 write heads",
         ),
+        (step()._replace(diagnostics=None), "diagnostics of a step are a dict .* not a NoneType"),
+        (shows(tf.zeros([B, 1], tf.int32)), "diagnostic mine .* it is of int32"),
+        (shows(tf.zeros([B, 1], tf.float16)), "diagnostic mine .* it is of float16"),
+        (shows(0.5), "diagnostic mine .* it is 0.5"),
+        (shows(tf.constant(0.5)), r"diagnostic mine has the shape \(\): its first axis"),
+        (shows(tf.zeros([6, 4])), r"diagnostic mine has the shape \(6, 4\): its first axis"),
+        (step(output=tf.zeros([B, 6], tf.float16)), "output is a float32 tensor .* of float16"),
+        (
+            step(BEFORE._replace(keys=tf.zeros([B, 3, 4], tf.float64))),
+            r"state\.keys is of float64 after a step and of float32 before",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_step_is_named(result, message):
     with pytest.raises(TypeError, match=message):
         contract.require_step(result, BEFORE, 6)
+
+
+def test_a_weight_among_the_diagnostics_is_found_where_the_batch_is_unknown():
+    @tf.function(input_signature=[tf.TensorSpec([None, 3, 4])])
+    def run(keys):
+        rows = tf.shape(keys)[0]
+        result = StepOutput(tf.zeros([rows, 6]), Slots(keys), {"mine": tf.zeros([6, 4])})
+        contract.require_step(result, Slots(keys), 6)
+
+    with pytest.raises(TypeError, match="diagnostic mine"):
+        run(tf.zeros([B, 3, 4]))
+
+
+def test_alignments_are_missed_where_the_entry_promises_them():
+    contract.require_alignments("luong", step(alignments=[5]))
+    contract.require_alignments("ntm", step())
+    with pytest.raises(TypeError, match="'luong' attends to the source .* has_alignments=False"):
+        contract.require_alignments("luong", step())
+    with pytest.raises(TypeError, match="not a tuple"):
+        contract.recorded_shapes(lambda *_: (), tf.zeros([B, 1]), BEFORE, ("mine",))
 
 
 @pytest.mark.parametrize(

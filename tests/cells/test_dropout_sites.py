@@ -42,9 +42,9 @@ def build(variant, **changes):
     return small_models.model(variant, **rates)
 
 
-def loss(model, noise):
+def loss(model, masks):
     batch = tuple(map(tf.constant, small_models.batch(LENGTHS)[:5]))
-    return float(sum_loss(model, batch, noise, tf.float32).cross_entropy)
+    return float(sum_loss(model, batch, masks, tf.float32).cross_entropy)
 
 
 ENCODER = {"/encoder/layer_0/input", "/encoder/top"}

@@ -100,14 +100,14 @@ def test_bypass_dropout_drops_the_controllers_state_and_not_the_reads():
     cell, stream = model.cell, np.random.default_rng(0)
     outputs = tf.constant(stream.normal(size=[40, 12]), tf.float32)
     words = tf.zeros([40, 5])
-    kernel, noise = cell.output_kernel.numpy(), DropoutMasks(tf.constant([1, 7]))
+    kernel, masks = cell.output_kernel.numpy(), DropoutMasks(tf.constant([1, 7]))
     of_reads, of_state = kernel.copy(), np.eye(12, 8, dtype=np.float32)
     of_reads[:8] = 0.0
     cell.output_kernel.assign(of_reads)
     expected = cell.readout(outputs, words, DropoutMasks.none())
-    np.testing.assert_array_equal(cell.readout(outputs, words, noise), expected)
+    np.testing.assert_array_equal(cell.readout(outputs, words, masks), expected)
     cell.output_kernel.assign(of_state)
-    dropped = (cell.readout(outputs, words, noise) - cell.output_bias).numpy()
+    dropped = (cell.readout(outputs, words, masks) - cell.output_bias).numpy()
     is_zero = np.abs(dropped) < 1e-6
     assert 0.35 < is_zero.mean() < 0.65
     np.testing.assert_allclose(dropped[~is_zero], 2 * outputs[:, :8].numpy()[~is_zero], atol=1e-5)
@@ -115,10 +115,10 @@ def test_bypass_dropout_drops_the_controllers_state_and_not_the_reads():
 
 def test_without_bypass_dropout_a_step_of_training_is_the_same():
     models = [build("dnc", (1, 1), "memory", dnc_bypass_dropout=rate) for rate in (0.0, 0.5)]
-    noise, words = DropoutMasks(tf.constant([1, 7])), tf.zeros([2, 5])
+    masks, words = DropoutMasks(tf.constant([1, 7])), tf.zeros([2, 5])
     steps = [first_step(model).output for model in models]
     np.testing.assert_array_equal(*steps)
-    plain, dropped = (m.cell.readout(steps[0], words, noise) for m in models)
+    plain, dropped = (m.cell.readout(steps[0], words, masks) for m in models)
     unchanged = models[0].cell.readout(steps[0], words, DropoutMasks.none())
     np.testing.assert_array_equal(plain, unchanged)
     assert np.abs(dropped - plain).max() > 1e-3

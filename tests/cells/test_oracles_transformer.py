@@ -184,8 +184,8 @@ def test_dropout_is_of_the_input_and_of_what_each_part_adds(variant):
     prepared = model.prepare(batch.source, batch.source_length)
     embedded = model.embed_target(tf.constant([5]))
     words = cell.prepare_inputs(embedded, DropoutMasks.none())
-    noise = DropoutMasks(tf.constant([1, 2]))
-    masked = cell.prepare_inputs(embedded, noise)
+    of_dropout = DropoutMasks(tf.constant([1, 2]))
+    masked = cell.prepare_inputs(embedded, of_dropout)
     assert masked.shape[-1] == units * (2 + 3 * len(cell.layers)) and words.shape[-1] == units
     np.testing.assert_array_equal(masked[:, :units], words)
     assert set(np.unique(masked[:, units:])) == {0.0, 2.0}

@@ -10,7 +10,7 @@ from helpers.searches import SIGNATURE
 
 from tfmann.decoding import backend, search
 from tfmann.decoding.beam import BeamOptions
-from tfmann.decoding.constraints import Constraints
+from tfmann.decoding.restrictions import Restrictions
 from tfmann.decoding.sampling import SamplingOptions
 from tfmann.decoding.searcher import Searcher
 from tfmann.decoding.teacher_forcing import forced_log_probs
@@ -22,9 +22,9 @@ CELLS = ["luong", "kvmematt-1", "key-value-iw", "transformer-rewriting"]
 OPTIONS = search.SearchOptions(max_length=6, with_alignments=True)
 BEAMS = {
     "penalties": (BeamOptions(3, 0.8, 0.3, 2), OPTIONS),
-    "constraints": (
+    "restrictions": (
         BeamOptions(3, 0.6, 0.0, 1),
-        OPTIONS._replace(constraints=Constraints(2, 2)),
+        OPTIONS._replace(restrictions=Restrictions(2, 2)),
     ),
 }
 pytestmark = pytest.mark.skipif(
@@ -96,7 +96,7 @@ def test_greedy_search_and_sampling(variant):
     assert_same(run_backends(variant, chosen))
 
 
-@pytest.mark.quick("luong-penalties", "kvmematt-1-constraints")
+@pytest.mark.quick("luong-penalties", "kvmematt-1-restrictions")
 @pytest.mark.parametrize("options", BEAMS)
 @pytest.mark.parametrize("variant", CELLS)
 def test_beam_search(variant, options):

@@ -31,8 +31,8 @@ from tfmann.decoding import (
 )
 from tfmann.decoding.beam import Beam, BeamOptions, Continuations, StepRules
 from tfmann.decoding.beam_scoring import select
-from tfmann.decoding.constraints import Constraints
 from tfmann.decoding.lexical_constraints import Phrases, pad_phrases
+from tfmann.decoding.restrictions import Restrictions
 from tfmann.decoding.target_prefix import ANY_WORD, pad_prefixes
 
 LENGTHS = [(5, 1), (2, 1), (7, 1), (3, 1)]
@@ -164,7 +164,7 @@ def compiled_search(
         options = search.SearchOptions(
             limit,
             True,
-            constraints=Constraints(*constraints),
+            restrictions=Restrictions(*constraints),
             prefix=prefix if prefixes else None,
             phrases=Phrases(ids, is_open, joins),
         )

@@ -21,9 +21,9 @@ from tfmann.data.text_encoder import LanguagePair, TextEncoder
 from tfmann.data.vocab import Vocabulary
 from tfmann.decoding import backend, search, shortlist
 from tfmann.decoding.beam import BeamOptions
-from tfmann.decoding.constraints import Constraints
 from tfmann.decoding.ensemble import Ensemble
 from tfmann.decoding.lexical_constraints import Phrases, pad_phrases
+from tfmann.decoding.restrictions import Restrictions
 from tfmann.decoding.sampling import SamplingOptions
 from tfmann.decoding.target_prefix import pad_prefixes
 from tfmann.decoding.translation import Prefix, SourceLine
@@ -56,14 +56,14 @@ def lines_of(batch, prefixes=(), phrases=()):
     ]
 
 
-def options(lists, lines, width, constraints=()):
+def options(lists, lines, width, restrictions=()):
     arrays = shortlist.of_batch(lists, lines, width)
     given = [line.prefix.ids for line in lines]
     phrases = [line.phrases for line in lines]
     return search.SearchOptions(
         LIMIT,
         True,
-        constraints=Constraints(*constraints),
+        restrictions=Restrictions(*restrictions),
         prefix=tf.constant(pad_prefixes(given)) if any(given) else None,
         phrases=Phrases(tf.constant(pad_phrases(phrases))) if any(phrases) else None,
         shortlist=shortlist.Shortlist(*map(tf.constant, arrays[:2])),
@@ -88,18 +88,18 @@ def require_loop(loop):
 @pytest.mark.parametrize("prefixes", [(), PREFIXES], ids=["free", "prefixes"])
 def test_beam_search_equals_the_oracle(variant, setting, loop, prefixes):
     require_loop(loop)
-    alpha, beta, *constraints = setting
+    alpha, beta, *restrictions = setting
     model, batch = large_model(variant, 3, decoder_backend=loop), small_models.batch(LENGTHS, 3)
     lists, lines = draw_lists(4), lines_of(batch, prefixes)
     found = search.beam_search(
         model, prepare(model, batch), BeamOptions(3, alpha, beta, 3),
-        options(lists, lines, 3, constraints),
+        options(lists, lines, 3, restrictions),
     )  # fmt: skip
     hypotheses = as_arrays(found)
     for row, line in enumerate(lines):
         allowed = lists.of_sentence(line.ids, line.prefix.ids)
         step = restrict(Stepper(model, batch, row), allowed)
-        rules = (alpha, beta, *constraints, line.prefix.ids)
+        rules = (alpha, beta, *restrictions, line.prefix.ids)
         expected = oracle.beam_search(step, (), 3, LIMIT, *rules)
         check(hypotheses, row, expected, 3, batch.source_length[row])
         free = oracle.beam_search(Stepper(model, batch, row), (), 3, LIMIT, *rules)

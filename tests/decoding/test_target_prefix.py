@@ -10,8 +10,8 @@ from oracles import beam as oracle
 
 from tfmann.decoding import backend, search
 from tfmann.decoding.beam import BeamOptions
-from tfmann.decoding.constraints import Constraints
 from tfmann.decoding.ensemble import Ensemble
+from tfmann.decoding.restrictions import Restrictions
 from tfmann.decoding.sampling import SamplingOptions
 from tfmann.decoding.target_prefix import pad_prefixes
 from tfmann.decoding.translator_choice import make_translator
@@ -24,9 +24,9 @@ BEAMS = [(0.0, 0.0, 0, 0), (0.8, 0.3, 0, 0), (0.0, 0.0, 4, 2)]  # alpha, beta, l
 TEXT = ["b5 b6", "b7", "", "b3 b3 b3 b4", "", "", "b9 b8", "nowhere b3", "b4"]
 
 
-def options(constraints=(), prefixes=PREFIXES):
+def options(restrictions=(), prefixes=PREFIXES):
     return search.SearchOptions(
-        LIMIT, True, constraints=Constraints(*constraints), prefix=pad_prefixes(prefixes)
+        LIMIT, True, restrictions=Restrictions(*restrictions), prefix=pad_prefixes(prefixes)
     )
 
 
@@ -42,16 +42,16 @@ def options(constraints=(), prefixes=PREFIXES):
 def test_beam_search_equals_the_oracle(variant, setting, loop):
     if loop == "tfa" and backend.addons_or_none() is None:
         pytest.skip("tensorflow_addons cannot be imported")
-    alpha, beta, *constraints = setting
+    alpha, beta, *restrictions = setting
     model, batch = large_model(variant, 3, decoder_backend=loop), small_models.batch(LENGTHS, 3)
     beam = BeamOptions(3, alpha, beta, 3)
     hypotheses = as_arrays(
-        search.beam_search(model, prepare(model, batch), beam, options(constraints))
+        search.beam_search(model, prepare(model, batch), beam, options(restrictions))
     )
     for row, (length, prefix) in enumerate(zip(batch.source_length, PREFIXES)):
         step = Stepper(model, batch, row)
-        expected = oracle.beam_search(step, (), 3, LIMIT, alpha, beta, *constraints, prefix)
-        free = oracle.beam_search(step, (), 3, LIMIT, alpha, beta, *constraints)
+        expected = oracle.beam_search(step, (), 3, LIMIT, alpha, beta, *restrictions, prefix)
+        free = oracle.beam_search(step, (), 3, LIMIT, alpha, beta, *restrictions)
         assert bool(prefix) == ([h.ids for h in free] != [h.ids for h in expected])
         check(hypotheses, row, expected, 3, length)
 

@@ -115,6 +115,9 @@ def test_attention_over_an_encoder_is_taken_as_it_is():
     np.testing.assert_array_equal(found.positions, trace["alignments"].argmax(axis=1))
     assert source_attention(cache_trace()) is None
     assert source_attention(head_trace(reads_source=False)) is None
+    unwritten = head_trace()  # of a cell that does not show where it writes
+    del unwritten._arrays["write_weights"]
+    assert source_attention(unwritten) is None
 
 
 def test_two_traces_of_a_pair():

@@ -20,11 +20,11 @@ def decode(model, batch, record, compiled):
     return (tf.function(run, autograph=False) if compiled else run)()
 
 
-def gradients(model, batch, noise=None):
+def gradients(model, batch, masks=None):
     from tfmann.training.objective import sum_loss
 
     with tf.GradientTape() as tape:
-        loss = sum_loss(model, batch[:5], noise, tf.float32).total
+        loss = sum_loss(model, batch[:5], masks, tf.float32).total
     values = tape.gradient(loss, model.trainable_variables)
     return {
         v.name: tf.convert_to_tensor(g).numpy() for v, g in zip(model.trainable_variables, values)

@@ -31,6 +31,8 @@ def head_trace(kind="ntm", heads=(1, 1), slots=6, reads_source=True, source=SOUR
             precedence=(h, slots), link=(h, slots, slots),
         )  # fmt: skip
     arrays = {name: rng.uniform(size=(steps, *shape)) for name, shape in shapes.items()}
+    if not h:  # the heads are the attention
+        arrays["alignments"] = arrays["read_weights"].mean(axis=1)
     forced = SimpleNamespace(
         source_tokens=source, tokens=target, diagnostics=arrays,
         source_steps=len(source) if reads_source else 0, slots=None, word_memory=None,

@@ -121,10 +121,10 @@ def test_top_dropout_of_the_encoder_is_of_what_leaves_it():
     np.testing.assert_allclose(dropped.annotations, 2.0 * mask * clean.annotations, rtol=1e-6)
 
 
-def run_key_value(model, batch, noise):
-    prepared = model.prepare(batch.source, batch.source_length)  # the source without noise
+def run_key_value(model, batch, masks):
+    prepared = model.prepare(batch.source, batch.source_length)  # the source without dropout
     outputs = teacher_forced(
-        model, prepared, batch.target_in, batch.target_length, noise, record=("alignments",)
+        model, prepared, batch.target_in, batch.target_length, masks, record=("alignments",)
     )
     return prepared, outputs[0].numpy(), outputs[2]["alignments"].numpy()
 

@@ -7,11 +7,13 @@ from helpers.command_line import ROOT
 from helpers.memory_cells import VARIANTS
 from helpers.settings_reads import watch_reads
 
+from tfmann.cells.ntm import NTMCell
 from tfmann.config import CELLS, FIELDS
 from tfmann.errors import UsageError
 from tfmann.layers.dropout import DropoutMasks
+from tfmann.layers.initializers import VariableFactory
 from tfmann.models import keras_cell as keras_cell_module
-from tfmann.models.keras_cell import keras_cell, no_source
+from tfmann.models.keras_cell import KerasCell, keras_cell, no_source
 
 SIZES = {"num_units": 5, "num_memory_locations": 4, "memory_unit_size": 3, "read_heads": 2}
 
@@ -93,6 +95,18 @@ def test_the_copy_of_a_cell_whose_weights_are_fixed_has_fixed_weights():
     assert type(cell).from_config(older).trainable
 
 
+def test_a_subclass_is_not_saved_or_copied_as_its_base():
+    class Changed(NTMCell):
+        """An NTM with an equation of its own."""
+
+    h = keras_cell("ntm", 3, **SIZES).cell.hparams
+    cell = KerasCell(Changed(h, 0, VariableFactory(h, "cell")))
+    layer = tf.keras.layers.RNN(cell)
+    assert layer(tf.zeros([2, 6, 3])).shape == (2, SIZES["num_units"])
+    with pytest.raises(UsageError, match="Changed cannot be saved or copied: .* built as NTMCell"):
+        tf.keras.layers.Bidirectional(layer)
+
+
 def test_a_stateful_layer_starts_again_from_the_initial_content():
     """As docs/keras.md says; Keras alone would start from zeros."""
     layer = tf.keras.layers.RNN(keras_cell("ntm", 3, **SIZES), stateful=True)
@@ -108,7 +122,7 @@ def test_a_stateful_layer_starts_again_from_the_initial_content():
 @pytest.mark.parametrize("name", sorted(CELLS))
 def test_a_cell_that_needs_an_encoder_is_refused(name):
     if CELLS[name].has_alignments:
-        with pytest.raises(UsageError, match=f"{name}.*annotations.*'ntm' or 'dnc'; for others"):
+        with pytest.raises(UsageError, match=f"{name}.*annotations.*'dnc' or 'ntm'; for others"):
             keras_cell(name, input_width=3)
     else:
         assert keras_cell(name, input_width=3, **SIZES).output_size == 5

@@ -29,8 +29,8 @@ def settings_read(hparams):
     watched = Watched(**checked)
     read.clear()
     model = Seq2Seq(watched, 7, 7)
-    noise = DropoutMasks(tf.constant([1, 1]))
-    sum_loss(model, tuple(map(tf.constant, BATCH)), noise, tf.float32)
+    masks = DropoutMasks(tf.constant([1, 1]))
+    sum_loss(model, tuple(map(tf.constant, BATCH)), masks, tf.float32)
     return read & OF_LAYERS
 
 

@@ -181,9 +181,9 @@ def test_bfloat16_is_close_to_float32():
 def test_training_samples_and_validation_does_not(variant):
     batch = small_models.batch(LENGTHS)[:5]
 
-    def loss(size, noise):
+    def loss(size, masks):
         model = small_models.model(variant, num_sampled_softmax=size)
-        return float(sum_loss(model, batch, noise, tf.float32).total)
+        return float(sum_loss(model, batch, masks, tf.float32).total)
 
     def update(number):
         return DropoutMasks(tf.constant([1, number]))

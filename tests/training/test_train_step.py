@@ -115,15 +115,15 @@ def test_each_part_of_a_batch_has_the_masks_of_a_scope_of_its_own(monkeypatch):
     """What `test_parts_of_a_batch_draw_their_own_dropout` shows of whole updates."""
     drawn = []
 
-    def draw(model, batch, noise, dtype, document):
+    def draw(model, batch, masks, dtype, document):
         del model, batch, dtype, document
-        drawn.append(float(noise.uniform("input", [])))
+        drawn.append(float(masks.uniform("input", [])))
         return Loss(tf.constant(0.0), tf.constant(0.0), tf.constant(0))
 
     monkeypatch.setattr("tfmann.training.train_step.sum_loss", draw)
-    noise = DropoutMasks(tf.constant([1, 2]))
-    learner()._gradients((((), ()),) * 3, noise, tf.constant(1.0))
-    assert drawn[0] == float(noise.uniform("input", []))
+    masks = DropoutMasks(tf.constant([1, 2]))
+    learner()._gradients((((), ()),) * 3, masks, tf.constant(1.0))
+    assert drawn[0] == float(masks.uniform("input", []))
     assert len(set(drawn)) == 3
 
 

@@ -1,5 +1,7 @@
 """The slots of a memory after reading a source, and how TensorBoard's projector finds them."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -40,6 +42,34 @@ def test_annotations_have_their_words(changes):
     ids = tf.constant([[*IDS, 2]])
     expected = model.prepare(ids, tf.constant([5])).encoded.annotations[0]
     np.testing.assert_allclose(contents.vectors, expected, atol=1e-6)
+
+
+class Slots(NamedTuple):
+    """A state whose memory is a tensor."""
+
+    memory: tf.Tensor
+
+
+@pytest.mark.parametrize("shows", ["write_weights", "read_weights", "nothing"])
+def test_a_cell_of_ones_own_need_not_be_like_an_ntm(monkeypatch, shows):
+    model = small_models.model("luong", cell="ntm", **PURE_MANN)
+    prepare = model.prepare
+
+    def prepare_own(*args, **options):
+        prepared = prepare(*args, **options)
+        state = Slots(prepared.state.memory.memory) if shows != "nothing" else ()
+        shown = {k: value for k, value in prepared.diagnostics.items() if k == shows}
+        return prepared._replace(state=state, diagnostics=shown)
+
+    expected = read_contents(model)
+    monkeypatch.setattr(model, "prepare", prepare_own)
+    contents = read_contents(model)
+    if shows == "nothing":
+        assert contents is None
+        return
+    np.testing.assert_array_equal(contents.vectors, expected.vectors)
+    named = shows == "write_weights"
+    assert contents.labels == (expected.labels if named else [str(slot) for slot in range(6)])
 
 
 @pytest.mark.parametrize("cell", ["ntm", "dnc"])

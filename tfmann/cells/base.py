@@ -84,17 +84,17 @@ class DecoderCell(tf.keras.layers.AbstractRNNCell, abc.ABC):
         """Returns what every step reads, such as projected annotations."""
 
     @abc.abstractmethod
-    def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def prepare_inputs(self, embedded: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
         """Maps embedded words `[..., E]` to inputs of steps, for all steps at once."""
 
     @abc.abstractmethod
     def step(self, inputs: tf.Tensor, state: Any, source: Any) -> StepOutput:
         """Runs one step on prepared inputs `[B, I]`, a state and what `prepare` returned."""
 
-    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
         """Maps outputs `[M, O]` and their input words `[M, E]` to `[M, readout_width]`."""
         del embedded
-        return noise.dropout("readout", self.hparams.readout_dropout, outputs)
+        return masks.dropout("readout", self.hparams.readout_dropout, outputs)
 
     @staticmethod
     def ancestor(name: str) -> str:

@@ -226,9 +226,9 @@ class CacheCell(DecoderCell):
         sentence = self.decoder.prepare(encoded.annotations, encoded.mask)
         return self.document_memory.prepare(sentence, cache)
 
-    def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def prepare_inputs(self, embedded: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
         """Projects words `[..., E]` to their part of GRU1's pre-activations, `[..., 3U]`."""
-        embedded = noise.dropout("input", self.hparams.dropout, embedded)
+        embedded = masks.dropout("input", self.hparams.dropout, embedded)
         return self.decoder.query_gru.project(embedded)
 
     def step(self, inputs: tf.Tensor, state: CacheState, source: CacheSource) -> StepOutput:
@@ -241,10 +241,10 @@ class CacheCell(DecoderCell):
             diagnostics={"alignments": alignments, "decoder_state": hidden},
         )
 
-    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
         """Returns `tanh(W_s s~_t + W_y y_{t-1} + W_c c_t)` with dropout, and what is extra."""
         extra_width = self.document_memory.extra_width
         outputs, extra = tf.split(outputs, [self.output_width, extra_width], axis=-1)
         readout = self.deep_output(outputs, embedded)
-        readout = noise.dropout("readout", self.hparams.readout_dropout, readout)
+        readout = masks.dropout("readout", self.hparams.readout_dropout, readout)
         return tf.concat([readout, extra], axis=-1)

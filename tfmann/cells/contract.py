@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
 
+from tfmann import config
 from tfmann.cells.base import StepOutput
-from tfmann.cells.diagnostics import SHAPES
+from tfmann.cells.diagnostics import SHAPES, select
 
 
 def require_state(state: Any) -> None:
@@ -36,16 +37,43 @@ def require_step(result: Any, before: Any, output_width: int) -> None:
       output_width: the width of its output.
 
     Raises:
-      TypeError: it is no `StepOutput`, or the output, the state or a diagnostic of a standard name
-        has another shape than it must have; the message names it.
+      TypeError: it is no `StepOutput`, or the output, the state or a diagnostic has another type or
+        shape than it must have; the message names it.
     """
-    if not isinstance(result, StepOutput):
-        raise TypeError(
-            f"a step returns StepOutput(output, state, diagnostics), not a {type(result).__name__}"
-        )
+    _require_step_output(result)
     require_width("output", result.output, output_width)
+    _require_float32("output", result.output)
     _require_same_state(result.state, before)
+    _require_tensors(result.diagnostics, [result.output, *tf.nest.flatten(before)])
     _require_standard_shapes(result.diagnostics)
+
+
+def recorded_shapes(
+    step: Callable[[tf.Tensor, Any], StepOutput],
+    inputs: tf.Tensor,
+    state: Any,
+    record: tuple[str, ...],
+) -> Mapping[str, tf.Tensor]:
+    """Returns tensors of the shapes that a step records, by name; the step itself is not used.
+
+    Raises:
+      TypeError: a step returns no `StepOutput`.
+    """
+    if not record:
+        return {}
+    result = step(inputs, state)
+    _require_step_output(result)
+    return select(result.diagnostics, record)
+
+
+def require_alignments(cell: str, result: Any) -> None:
+    """Raises TypeError if a cell attends to the source by its entry, and a step shows otherwise."""
+    _require_step_output(result)
+    if config.cell_spec(cell).has_alignments and "alignments" not in result.diagnostics:
+        raise TypeError(
+            f"the cell {cell!r} attends to the source by its entry in config/cells.py, and its "
+            "diagnostics have no alignments: add them, or has_alignments=False to the entry"
+        )
 
 
 def require_width(name: str, value: tf.Tensor, width: int) -> None:
@@ -62,10 +90,45 @@ def _require_same_state(after: Any, before: Any) -> None:
             f"a step returned a state with other parts than it was given: {', '.join(leaves)}; "
             f"expected {', '.join(shapes)}"
         )
+    types = {name: leaf.dtype for name, leaf in _leaves(before)}
     for name, leaf in leaves.items():
+        if leaf.dtype != types[name]:
+            raise TypeError(
+                f"{name} is of {leaf.dtype.name} after a step and of {types[name].name} before"
+            )
         if not tf.TensorShape([None]).concatenate(shapes[name][1:]).is_compatible_with(leaf.shape):
             raise TypeError(
                 f"{name} is {_text(leaf.shape)} after a step and {_text(shapes[name])} before"
+            )
+
+
+def _require_step_output(result: Any) -> None:
+    if not isinstance(result, StepOutput):
+        raise TypeError(
+            f"a step returns StepOutput(output, state, diagnostics), not a {type(result).__name__}"
+        )
+    if not isinstance(result.diagnostics, Mapping):
+        raise TypeError(
+            "the diagnostics of a step are a dict of tensors, not a "
+            f"{type(result.diagnostics).__name__}"
+        )
+
+
+def _require_float32(name: str, value: Any) -> None:
+    if not tf.is_tensor(value) or value.dtype != tf.float32:
+        found = f"of {value.dtype.name}" if tf.is_tensor(value) else repr(value)
+        raise TypeError(f"{name} is a float32 tensor of every cell; it is {found}")
+
+
+def _require_tensors(diagnostics: Mapping[str, tf.Tensor], of_rows: list[tf.Tensor]) -> None:
+    """Checks that diagnostics are tensors with a row for each of those of the tensors `of_rows`."""
+    rows = next((value.shape[0] for value in of_rows if value.shape[0] is not None), None)
+    for name, value in diagnostics.items():
+        _require_float32(f"the diagnostic {name}", value)
+        if value.shape.rank == 0 or (value.shape.rank and value.shape[0] not in (None, rows)):
+            raise TypeError(
+                f"the diagnostic {name} has the shape {value.shape}: its first axis has to be that "
+                "of the batch"
             )
 
 

@@ -152,9 +152,9 @@ class CoverageCell(DecoderCell):
             of_annotations=self.coverage.prepare(encoded),
         )
 
-    def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def prepare_inputs(self, embedded: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
         """Projects words `[..., E]` to their part of GRU1's pre-activations, `[..., 3U]`."""
-        embedded = noise.dropout("input", self.hparams.dropout, embedded)
+        embedded = masks.dropout("input", self.hparams.dropout, embedded)
         return self.decoder.query_gru.project(embedded)
 
     def step(self, inputs: tf.Tensor, state: CoverageState, source: CoverageSource) -> StepOutput:
@@ -187,7 +187,7 @@ class CoverageCell(DecoderCell):
             )
         return diagnostics
 
-    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
         """Returns `tanh(W_s s_t + W_y y_{t-1} + W_c c_t)` with dropout: `[M, R]`."""
         readout = self.deep_output(outputs, embedded)
-        return noise.dropout("readout", self.hparams.readout_dropout, readout)
+        return masks.dropout("readout", self.hparams.readout_dropout, readout)

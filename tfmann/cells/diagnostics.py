@@ -9,14 +9,12 @@ comes first, is not listed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING
 
 from tfmann.errors import UserError
 
 if TYPE_CHECKING:
     import tensorflow as tf
-
-    from tfmann.cells.base import StepOutput
 
 # A cell returns those that it has, under these names and in these shapes; it may return others too.
 # Of "R+H" heads the read heads come first. Each value is that of the step itself. A comment that
@@ -88,15 +86,3 @@ def select(diagnostics: Mapping[str, tf.Tensor], record: tuple[str, ...]) -> dic
     if missing:
         raise UserError(f"this cell shows no {missing[0]}; it has {', '.join(sorted(diagnostics))}")
     return {name: diagnostics[name] for name in record}
-
-
-def recorded_shapes(
-    step: Callable[[tf.Tensor, Any], StepOutput],
-    inputs: tf.Tensor,
-    state: Any,
-    record: tuple[str, ...],
-) -> Mapping[str, tf.Tensor]:
-    """Returns tensors of the shapes that a step records, by name; the step itself is not used."""
-    if not record:
-        return {}
-    return select(step(inputs, state).diagnostics, record)

@@ -75,9 +75,9 @@ class DNCCell(DecoderCell):
         del encoded
         return DNCSource(self.controller.feed_kernel())
 
-    def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def prepare_inputs(self, embedded: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
         """Projects the words x_t to their part of the first layer's pre-activations."""
-        return self.controller.prepare_inputs(embedded, noise.scope("stack"))
+        return self.controller.prepare_inputs(embedded, masks.scope("stack"))
 
     def step(self, inputs: tf.Tensor, state: DNCState, source: DNCSource) -> StepOutput:
         """Runs the controller, then the memory: it writes in the first hop alone."""
@@ -95,16 +95,16 @@ class DNCCell(DecoderCell):
             diagnostics=diagnostics,
         )
 
-    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
         """Computes `W_o [h_t; r_t] + b`, linear: `[M, U]`."""
         del embedded
         rate = self.hparams.dnc_bypass_dropout
-        if rate and noise.training:
+        if rate and masks.training:
             hidden, reads = tf.split(outputs, [self.hparams.num_units, -1], axis=-1)
-            outputs = tf.concat([noise.dropout("bypass", rate, hidden), reads], axis=-1)
+            outputs = tf.concat([masks.dropout("bypass", rate, hidden), reads], axis=-1)
         output = product(outputs, self.output_kernel) + self.output_bias
         output = _clip(output)
-        return noise.dropout("readout", self.hparams.readout_dropout, output)
+        return masks.dropout("readout", self.hparams.readout_dropout, output)
 
     def _flat(self, reads: tf.Tensor) -> tf.Tensor:
         """Reshapes `[B, R, W]` to `[B, R*W]`."""

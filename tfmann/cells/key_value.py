@@ -100,12 +100,12 @@ class KeyValueCell(DecoderCell):
         keys, values = self._keys_and_values(encoded.annotations)
         return self.attention.prepare(keys, values, encoded.mask)
 
-    def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def prepare_inputs(self, embedded: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
         """Returns layer 1's pre-activations from the words; in training, then the mask of d."""
-        prepared = self.stack.prepare_inputs(embedded, noise.scope("stack"))
+        prepared = self.stack.prepare_inputs(embedded, masks.scope("stack"))
         units = self.hparams.num_units
         shape = tf.concat([tf.shape(embedded)[:-1], [units]], axis=0)
-        mask = noise.mask("top", self.hparams.top_dropout, shape)
+        mask = masks.mask("top", self.hparams.top_dropout, shape)
         if mask is None:
             return prepared
         mask.set_shape([*embedded.shape[:-1], units])
@@ -131,8 +131,8 @@ class KeyValueCell(DecoderCell):
             diagnostics={"alignments": alignments},
         )
 
-    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
         """Computes `tanh(W_d [d_j; c_j])` (5), then dropout: `[M, U]`."""
         del embedded
         readout = tf.tanh(product(outputs, self.readout_kernel))
-        return noise.dropout("readout", self.hparams.readout_dropout, readout)
+        return masks.dropout("readout", self.hparams.readout_dropout, readout)

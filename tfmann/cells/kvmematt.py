@@ -126,9 +126,9 @@ class KVMemAttCell(DecoderCell):
         """Returns the values; the keys change at every step, so they are projected there."""
         return KVMemAttSource(encoded.annotations, encoded.mask[:, None])
 
-    def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def prepare_inputs(self, embedded: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
         """Projects words `[..., E]` to their part of the GRU's pre-activations, `[..., 3U]`."""
-        return self.query_gru.project(noise.dropout("input", self.hparams.dropout, embedded))
+        return self.query_gru.project(masks.dropout("input", self.hparams.dropout, embedded))
 
     def step(self, inputs: tf.Tensor, state: KVMemAttState, source: KVMemAttSource) -> StepOutput:
         """Computes q_t, then the rounds."""
@@ -146,7 +146,7 @@ class KVMemAttCell(DecoderCell):
             diagnostics={**stacked, "alignments": of_rounds[-1]["read_weights"]},
         )
 
-    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
         """Returns `tanh(W_s s_t + W_y y_{t-1} + W_c c_t)` with dropout: `[M, R]`."""
         readout = self.deep_output(outputs, embedded)
-        return noise.dropout("readout", self.hparams.readout_dropout, readout)
+        return masks.dropout("readout", self.hparams.readout_dropout, readout)

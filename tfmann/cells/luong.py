@@ -75,9 +75,9 @@ class LuongCell(DecoderCell):
             feed_kernel=self.stack.feed_kernel(),
         )
 
-    def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def prepare_inputs(self, embedded: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
         """Projects the words to their part of layer 1's pre-activations."""
-        return self.stack.prepare_inputs(embedded, noise.scope("stack"))
+        return self.stack.prepare_inputs(embedded, masks.scope("stack"))
 
     def step(self, inputs: tf.Tensor, state: LuongState, source: LuongSource) -> StepOutput:
         """Computes h_t from `[x_t; a_{t-1}]`, then alpha, c_t and a_t."""

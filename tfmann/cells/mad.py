@@ -73,9 +73,9 @@ class MADCell(DecoderCell):
             feed_kernel=self.controller.feed_kernel(),
         )
 
-    def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def prepare_inputs(self, embedded: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
         """Projects the words x_t to their part of the first layer's pre-activations."""
-        return self.controller.prepare_inputs(embedded, noise.scope("stack"))
+        return self.controller.prepare_inputs(embedded, masks.scope("stack"))
 
     def step(self, inputs: tf.Tensor, state: MADState, source: MADSource) -> StepOutput:
         """Runs the controller, the attention on the source and the external memory."""
@@ -91,8 +91,8 @@ class MADCell(DecoderCell):
             diagnostics={**diagnostics, "alignments": alignments},
         )
 
-    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
         """Computes `W_o [h_t; c_t; r_t] + b`, linear: `[M, U]`."""
         del embedded
         output = product(outputs, self.output_kernel) + self.output_bias
-        return noise.dropout("readout", self.hparams.readout_dropout, output)
+        return masks.dropout("readout", self.hparams.readout_dropout, output)

@@ -106,9 +106,9 @@ class MemDecCell(DecoderCell):
             slots=tf.ones([tf.shape(mask)[0], 1, self.slots]),
         )
 
-    def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def prepare_inputs(self, embedded: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
         """Projects words `[..., E]` to their part of k_t and of the GRU: `[..., U + 3U]`."""
-        embedded = noise.dropout("input", self.hparams.dropout, embedded)
+        embedded = masks.dropout("input", self.hparams.dropout, embedded)
         of_query = product(embedded, self.word_query_kernel)
         return tf.concat([of_query, product(embedded, self.word_kernel)], axis=-1)
 
@@ -145,7 +145,7 @@ class MemDecCell(DecoderCell):
             },
         )
 
-    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
         """Returns `tanh(W_s s_t + W_y y_{t-1} + W_c c_t)` with dropout: `[M, R]`."""
         readout = self.deep_output(outputs, embedded)
-        return noise.dropout("readout", self.hparams.readout_dropout, readout)
+        return masks.dropout("readout", self.hparams.readout_dropout, readout)

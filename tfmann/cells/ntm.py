@@ -68,9 +68,9 @@ class NTMCell(DecoderCell):
         del encoded
         return NTMSource(self.controller.feed_kernel())
 
-    def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def prepare_inputs(self, embedded: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
         """Projects the words x_t to their part of the first layer's pre-activations."""
-        return self.controller.prepare_inputs(embedded, noise.scope("stack"))
+        return self.controller.prepare_inputs(embedded, masks.scope("stack"))
 
     def step(self, inputs: tf.Tensor, state: NTMState, source: NTMSource) -> StepOutput:
         """Runs the controller, then the memory: it only reads in all hops but the last."""
@@ -88,11 +88,11 @@ class NTMCell(DecoderCell):
             diagnostics=diagnostics,
         )
 
-    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
         """Computes `W_o [h_t; r_t] + b`, linear: `[M, U]`."""
         del embedded
         output = product(outputs, self.output_kernel) + self.output_bias
-        return noise.dropout("readout", self.hparams.readout_dropout, output)
+        return masks.dropout("readout", self.hparams.readout_dropout, output)
 
     def _flat(self, reads: tf.Tensor) -> tf.Tensor:
         """Reshapes `[B, R, W]` to `[B, R*W]`."""

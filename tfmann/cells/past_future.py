@@ -163,9 +163,9 @@ class PastFutureCell(DecoderCell):
         """Projects the annotations to keys."""
         return self.decoder.prepare(encoded.annotations, encoded.mask)
 
-    def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def prepare_inputs(self, embedded: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
         """Projects words `[..., E]` to their part of GRU1's pre-activations, `[..., 3U]`."""
-        embedded = noise.dropout("input", self.hparams.dropout, embedded)
+        embedded = masks.dropout("input", self.hparams.dropout, embedded)
         return self.decoder.query_gru.project(embedded)
 
     def step(
@@ -191,9 +191,9 @@ class PastFutureCell(DecoderCell):
             },
         )
 
-    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
         """Returns (7) with dropout: `[M, R]`."""
         outputs, past, future, *_ = tf.split(outputs, self._sizes, axis=-1)
         of_layers = product(tf.concat([past, future], axis=-1), self.layers_kernel)
         readout = self.deep_output(outputs, embedded, of_layers)
-        return noise.dropout("readout", self.hparams.readout_dropout, readout)
+        return masks.dropout("readout", self.hparams.readout_dropout, readout)

@@ -77,9 +77,9 @@ class PreviousCell(DecoderCell):
             previous=KeyedAnnotations(annotations, keys, mask[:, None]),
         )
 
-    def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def prepare_inputs(self, embedded: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
         """Projects words `[..., E]` to their part of GRU1's pre-activations, `[..., 3U]`."""
-        embedded = noise.dropout("input", self.hparams.dropout, embedded)
+        embedded = masks.dropout("input", self.hparams.dropout, embedded)
         return self.decoder.query_gru.project(embedded)
 
     def step(self, inputs: tf.Tensor, state: PreviousState, source: PreviousSource) -> StepOutput:
@@ -97,10 +97,10 @@ class PreviousCell(DecoderCell):
             diagnostics={"alignments": alignments, "previous_alignments": merge_beams(weights)},
         )
 
-    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
         """Returns `tanh(W_s s_t + W_y y_{t-1} + W_c c_t + W_r p_t)` with dropout: `[M, R]`."""
         width = self.annotation_width
         outputs, previous_context = tf.split(outputs, [self.output_width - width, width], axis=-1)
         from_previous = product(previous_context, self.previous_readout_kernel)
         readout = self.deep_output(outputs, embedded, from_previous)
-        return noise.dropout("readout", self.hparams.readout_dropout, readout)
+        return masks.dropout("readout", self.hparams.readout_dropout, readout)

@@ -81,9 +81,9 @@ class SummaryCell(DecoderCell):
             gate_from_summary=product(summary, self.gate_summary_kernel)[:, None],
         )
 
-    def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def prepare_inputs(self, embedded: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
         """Projects words `[..., E]` to their part of GRU1's pre-activations, `[..., 3U]`."""
-        embedded = noise.dropout("input", self.hparams.dropout, embedded)
+        embedded = masks.dropout("input", self.hparams.dropout, embedded)
         return self.decoder.query_gru.project(embedded)
 
     def step(self, inputs: tf.Tensor, state: SummaryState, source: SummarySource) -> StepOutput:
@@ -103,7 +103,7 @@ class SummaryCell(DecoderCell):
             },
         )
 
-    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def readout(self, outputs: tf.Tensor, embedded: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
         """Returns `tanh(W_s s_t + W_y y_{t-1} + W_c c_t)` with dropout: `[M, R]`."""
         readout = self.deep_output(outputs, embedded)
-        return noise.dropout("readout", self.hparams.readout_dropout, readout)
+        return masks.dropout("readout", self.hparams.readout_dropout, readout)

@@ -246,12 +246,12 @@ class TransformerCell(DecoderCell):
         )
         return TransformerSource(layers, encoded.mask[:, None], first_keys)
 
-    def prepare_inputs(self, embedded: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def prepare_inputs(self, embedded: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
         """Returns `sqrt(U) y` `[..., U]`, followed by the masks of dropout if there is any."""
         words = self.words(embedded)
         width = (1 + _SUBLAYERS * len(self.layers)) * self.hparams.num_units
         shape = tf.concat([tf.shape(words)[:-1], [width]], axis=0)
-        mask = noise.mask("layers", self.hparams.dropout, shape)
+        mask = masks.mask("layers", self.hparams.dropout, shape)
         if mask is None:
             return words
         mask.set_shape([*words.shape[:-1], width])

@@ -107,7 +107,9 @@ def show_memory(
             board.attention(step, index, trace.source_tokens, trace.tokens, trace["alignments"])
         board.addresses(step, index, trace)
         ids = vocabulary.encode(without_eos(translation.source_tokens))
-        board.contents(index, *memory_contents(translator.model, translator.text, ids))
+        contents = memory_contents(translator.model, translator.text, ids)
+        if contents is not None:
+            board.contents(index, *contents)
 
 
 def show_recency(

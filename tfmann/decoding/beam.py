@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from tfmann.decoding.constraints import UNCONSTRAINED, Constraints, no_words
 from tfmann.decoding.lexical_constraints import Phrases, first_progress
+from tfmann.decoding.restrictions import UNRESTRICTED, Restrictions, no_words
 
 
 class BeamOptions(NamedTuple):
@@ -24,7 +24,7 @@ class StepRules(NamedTuple):
 
     time: tf.Tensor  # the step's index, from 0
     limits: tf.Tensor  # [B] steps that a sentence may take; at its last only </s> is allowed
-    constraints: Constraints = UNCONSTRAINED
+    restrictions: Restrictions = UNRESTRICTED
     phrases: Phrases | None = None  # that the translations must contain
     widths: tf.Tensor | None = None  # [B] of the sentences' beams, in place of K; None: K
     given_words: tf.Tensor | None = None  # [B] the only word, or `ANY_WORD`; None: any for all
@@ -37,7 +37,7 @@ class Beam(NamedTuple):
     finished: tf.Tensor  # [B, K] bool
     lengths: tf.Tensor  # [B, K] int64, with </s>
     coverage: tf.Tensor  # [B, K, S] attention summed over steps, 1 at padding; S = 0 if not used
-    words: tf.Tensor  # [B, K, L] chosen so far; L = 0 if not used (`constraints`)
+    words: tf.Tensor  # [B, K, L] chosen so far; L = 0 if not used (`restrictions`)
     progress: Any = ()  # `Progress` with given phrases
 
 
@@ -60,7 +60,7 @@ def first_beam(
     limits: tf.Tensor,
     coverage: tf.Tensor,
     beam_width: int,
-    constraints: Constraints = UNCONSTRAINED,
+    restrictions: Restrictions = UNRESTRICTED,
     phrases: Phrases | None = None,
 ) -> Beam:
     """Returns one live hypothesis per sentence, with `coverage` `[B, S]`; others are impossible."""
@@ -71,6 +71,6 @@ def first_beam(
         finished=tf.zeros([batch_size, beam_width], tf.bool),
         lengths=tf.zeros([batch_size, beam_width], tf.int64),
         coverage=tf.repeat(coverage[:, None], beam_width, axis=1),
-        words=no_words([batch_size, beam_width], limits, constraints),
+        words=no_words([batch_size, beam_width], limits, restrictions),
         progress=() if phrases is None else first_progress(phrases, beam_width),
     )

@@ -18,9 +18,9 @@ from tfmann.decoding.backend import decode
 from tfmann.decoding.beam import Beam, BeamOptions, StepRules, first_beam
 from tfmann.decoding.beam_outputs import BeamOutput, append_outputs, trace_back
 from tfmann.decoding.bound_cell import BoundCell, FlatState, StepFunction
-from tfmann.decoding.constraints import UNCONSTRAINED, Constraints
 from tfmann.decoding.lexical_constraints import Phrases
 from tfmann.decoding.next_words import best_continuations
+from tfmann.decoding.restrictions import UNRESTRICTED, Restrictions
 from tfmann.decoding.target_prefix import given_words
 
 
@@ -34,7 +34,7 @@ class BeamProblem(NamedTuple):
     state: Any  # the first state, a row a sentence
     limits: tf.Tensor  # [B] steps of each sentence; the last may only be </s>
     recorded: Mapping[str, tf.Tensor]  # diagnostics to record, [B, ...]
-    constraints: Constraints = UNCONSTRAINED
+    restrictions: Restrictions = UNRESTRICTED
     backend: str = "auto"  # the loop (`backend.decode`)
     prefix: tf.Tensor | None = None  # [B, P] given first words, fewer than the limits
     phrases: Phrases | None = None  # that translations contain; the limits have room for them
@@ -124,7 +124,7 @@ class _BeamDecoder:
         return StepRules(
             time=time,
             limits=self._limits,
-            constraints=self._problem.constraints,
+            restrictions=self._problem.restrictions,
             phrases=self._phrases,
             widths=self._widths,
             given_words=None if self._prefix is None else given_words(self._prefix, time),
@@ -179,7 +179,7 @@ def _first_search_state(
     batch, width = tf.size(start), options.beam_width
     sentences = tf.range(batch)
     coverage = 1.0 - mask if options.coverage_penalty_weight else mask[:, :0]
-    beam = first_beam(problem.limits, coverage, width, problem.constraints, problem.phrases)
+    beam = first_beam(problem.limits, coverage, width, problem.restrictions, problem.phrases)
     state = tf.nest.map_structure(
         lambda leaf: tf.repeat(leaf, width, axis=0), problem.cell(sentences).first_state()
     )

@@ -16,7 +16,6 @@ import tensorflow as tf
 from tfmann.data.vocab import EOS_ID
 from tfmann.decoding.beam import Beam, BeamOptions, Continuations, Selection, StepRules
 from tfmann.decoding.beam_banks import best_of_banks
-from tfmann.decoding.constraints import add_words
 from tfmann.decoding.lexical_constraints import (
     Phrases,
     Progress,
@@ -24,6 +23,7 @@ from tfmann.decoding.lexical_constraints import (
     tokens_left,
     tokens_present,
 )
+from tfmann.decoding.restrictions import add_words
 
 _EPSILON = 1e-9  # the least coverage of a position, so that its logarithm is finite
 
@@ -114,7 +114,7 @@ def select(
         words=beam.words,
         progress=tf.nest.map_structure(choose, progress),
     )
-    if rules.constraints.need_words:
+    if rules.restrictions.need_words:
         new = new._replace(words=add_words(inherit(beam.words), chosen, rules.time))
     return Selection(chosen, parents, best), new
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from tfmann.data.vocab import EOS_ID, SOS_ID
 from tfmann.decoding import search
-from tfmann.decoding.constraints import UNCONSTRAINED, Constraints, add_words, forbid, no_words
+from tfmann.decoding.restrictions import UNRESTRICTED, Restrictions, add_words, forbid, no_words
 from tfmann.models.seq2seq import Prepared, Seq2Seq
 
 
@@ -29,7 +29,7 @@ def continue_words(
     prefix: Sequence[int],
     max_length: int,
     count: int,
-    constraints: Constraints = UNCONSTRAINED,
+    restrictions: Restrictions = UNRESTRICTED,
 ) -> Continuation:
     """Follows `prefix`, then takes the most probable word that is allowed at every step.
 
@@ -41,22 +41,22 @@ def continue_words(
       prefix: the first words; an `</s>` among them ends the translation.
       max_length: T at most, or 0 (`SearchOptions`); a longer prefix is followed to its end.
       count: n, the words of a step to return.
-      constraints: on the words after the prefix.
+      restrictions: on the words after the prefix.
     """
     project, cell = model.projection(), model.compute_cell(tf.float32)
     step = search.step_words(model, cell, prepared.encoded, prepared.source, project)
-    options = search.SearchOptions(max_length, constraints=constraints)
+    options = search.SearchOptions(max_length, restrictions=restrictions)
     limits = options.step_limits(prepared.encoded.length)
     limit = int(limits[0])
     state, word = prepared.state, SOS_ID
     ids: list[int] = []
     rows: list[tuple[float, np.ndarray, np.ndarray]] = []
-    words = no_words(tf.constant([1]), limits, constraints)
+    words = no_words(tf.constant([1]), limits, restrictions)
     while word != EOS_ID:
         out = step(tf.constant([word]), state)
         state, time = out.state, len(ids)
         log_probs = tf.nn.log_softmax(out.output)
-        allowed = forbid(out.output, words, tf.constant(time), constraints)
+        allowed = forbid(out.output, words, tf.constant(time), restrictions)
         word = int(tf.argmax(allowed[0]))
         if time < len(prefix):
             word = prefix[time]

@@ -65,9 +65,9 @@ class EnsembleCell:
         """Returns what the members' steps read."""
         return tuple(cell.prepare(part) for cell, part in zip(self.cells, encoded.members))
 
-    def prepare_inputs(self, embedded: tuple[tf.Tensor, ...], noise: DropoutMasks) -> tuple:
+    def prepare_inputs(self, embedded: tuple[tf.Tensor, ...], masks: DropoutMasks) -> tuple:
         """Maps the members' embedded words to inputs of their steps."""
-        return tuple(cell.prepare_inputs(part, noise) for cell, part in zip(self.cells, embedded))
+        return tuple(cell.prepare_inputs(part, masks) for cell, part in zip(self.cells, embedded))
 
     def step(self, inputs: tuple, state: tuple, source: tuple) -> StepOutput:
         """Makes one step of every member; its only diagnostic is the mean of the alignments."""
@@ -77,11 +77,11 @@ class EnsembleCell:
         return StepOutput(outputs, states, mean_alignments([r.diagnostics for r in results]))
 
     def readout(
-        self, outputs: tuple[tf.Tensor, ...], embedded: tuple[tf.Tensor, ...], noise: DropoutMasks
+        self, outputs: tuple[tf.Tensor, ...], embedded: tuple[tf.Tensor, ...], masks: DropoutMasks
     ) -> tf.Tensor:
         """Returns the members' readouts in a row, `[M, R1 + R2 + ...]`."""
         parts = zip(self.cells, outputs, embedded)
-        return tf.concat([cell.readout(out, words, noise) for cell, out, words in parts], axis=-1)
+        return tf.concat([cell.readout(out, words, masks) for cell, out, words in parts], axis=-1)
 
 
 class Ensemble:

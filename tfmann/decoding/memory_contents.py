@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import tensorflow as tf
 
+from tfmann.cells.diagnostics import ADDRESSES
 from tfmann.data.batching import pad_sources
 from tfmann.decoding.text_processor import TextProcessor
 from tfmann.models import document_cache
@@ -17,7 +19,8 @@ class MemoryContents(NamedTuple):
 
     Attributes:
       labels: the source token of each annotation; for a memory that the cell writes, each slot's
-        number and the token at whose step it was written most.
+        number, and where the cell shows its `write_weights` the token at whose step it was written
+        most.
       vectors: `[S, D]` annotations, or `[N, W]` slots.
     """
 
@@ -25,8 +28,11 @@ class MemoryContents(NamedTuple):
     vectors: np.ndarray
 
 
-def memory_contents(model: Seq2Seq, text: TextProcessor, ids: list[int]) -> MemoryContents:
+def memory_contents(model: Seq2Seq, text: TextProcessor, ids: list[int]) -> MemoryContents | None:
     """Reads one source, outside any document, and returns the memory.
+
+    That of a cell which reads the source itself is the part `memory` of its state, a tensor
+    `[B, N, W]` or a structure whose part `memory` is one. A cell without such a part has none.
 
     Args:
       model: the model.
@@ -36,15 +42,26 @@ def memory_contents(model: Seq2Seq, text: TextProcessor, ids: list[int]) -> Memo
     source, length = pad_sources([ids], model.hparams.append_source_eos)
     before = document_cache.empty(model, 1) if document_cache.has_memory(model) else ()
     reads_itself = model.encoder is None
-    record = ("write_weights",) if reads_itself else ()
+    record = ADDRESSES if reads_itself else ()
     prepared = model.prepare(source, length, record=record, document=before)
     tokens = text.source_tokens(ids)
-    if reads_itself:
-        vectors = prepared.state.memory.memory
-        return MemoryContents(_slot_labels(prepared, tokens), vectors[0].numpy())
-    return MemoryContents(tokens, prepared.encoded.annotations[0].numpy())
+    if not reads_itself:
+        return MemoryContents(tokens, prepared.encoded.annotations[0].numpy())
+    vectors = _slots(prepared.state)
+    if vectors is None:
+        return None
+    return MemoryContents(_slot_labels(prepared, tokens, vectors.shape[1]), vectors[0].numpy())
 
 
-def _slot_labels(prepared: Prepared, tokens: list[str]) -> list[str]:
+def _slots(state: Any) -> tf.Tensor | None:
+    """Returns the slots `[B, N, W]` of a state; None if it has no memory of slots."""
+    memory = getattr(state, "memory", None)
+    memory = getattr(memory, "memory", memory)
+    return memory if tf.is_tensor(memory) and len(memory.shape) == 3 else None  # type: ignore
+
+
+def _slot_labels(prepared: Prepared, tokens: list[str], slots: int) -> list[str]:
+    if "write_weights" not in prepared.diagnostics:
+        return list(map(str, range(slots)))
     weights = prepared.diagnostics["write_weights"].numpy()[:, 0].max(axis=1)  # [S, N]
     return [f"{slot}: {tokens[step]}" for slot, step in enumerate(weights.argmax(axis=0))]

@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from tfmann.data.vocab import EOS_ID, SOS_ID
 from tfmann.decoding.beam import Beam, Continuations, StepRules
-from tfmann.decoding.constraints import UNCONSTRAINED, forbid
 from tfmann.decoding.lexical_constraints import NO_TOKEN, Phrases, add_tokens, next_tokens
+from tfmann.decoding.restrictions import UNRESTRICTED, forbid
 from tfmann.decoding.target_prefix import ANY_WORD
 
 BLOCK = 64  # words; `top_words` is fast where a row of logits is a multiple of it long
@@ -85,7 +85,7 @@ def _best_words(
     rules: StepRules,
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Finds the best allowed words: logits and ids `[M, count]`, and the logsumexp `[M, 1]`."""
-    if rules.constraints == UNCONSTRAINED:
+    if rules.restrictions == UNRESTRICTED:
         values, ids = top_words(logits, count + 1)
         # from the greatest probability, which no softmax rounds to zero: half a logsumexp's time
         greatest = tf.gather(tf.nn.softmax(logits), ids[:, :1], batch_dims=1)
@@ -96,7 +96,7 @@ def _best_words(
     words = tf.reshape(beam.words, [-1, tf.shape(beam.words)[2]])
     is_word = tf.range(tf.shape(logits)[1]) < vocabulary_size  # else a column that fills a block
     logits = tf.where(is_word, logits, -float("inf"))
-    allowed = forbid(logits, tf.gather(words, live[:, 0]), rules.time, rules.constraints)
+    allowed = forbid(logits, tf.gather(words, live[:, 0]), rules.time, rules.restrictions)
     values, ids = top_words(allowed, count)
     return values, ids, tf.reduce_logsumexp(logits, axis=1, keepdims=True)
 
@@ -113,7 +113,7 @@ def _required_tokens(
     if phrases.is_open is None:
         return following
     words = tf.reshape(beam.words, [-1, tf.shape(beam.words)[2]])
-    allowed = forbid(logits, tf.gather(words, live[:, 0]), rules.time, rules.constraints)
+    allowed = forbid(logits, tf.gather(words, live[:, 0]), rules.time, rules.restrictions)
     size = tf.size(phrases.is_open)
     ends_word = ~phrases.is_open & tf.not_equal(tf.range(size), EOS_ID)
     closing = tf.argmax(tf.where(ends_word, allowed[:, :size], -float("inf")), 1, tf.int32)

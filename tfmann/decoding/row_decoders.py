@@ -11,7 +11,7 @@ from tfmann.cells.base import StepOutput
 from tfmann.data.vocab import EOS_ID
 from tfmann.decoding.backend import decode
 from tfmann.decoding.bound_cell import BoundCell, FlatState, StepFunction
-from tfmann.decoding.constraints import UNCONSTRAINED, Constraints, add_words, forbid, no_words
+from tfmann.decoding.restrictions import UNRESTRICTED, Restrictions, add_words, forbid, no_words
 from tfmann.decoding.target_prefix import ANY_WORD, given_words
 from tfmann.layers.luong_attention import AttentionSource
 from tfmann.ops.loop_gradients import LoopGradients
@@ -116,7 +116,7 @@ class _Progress(NamedTuple):
     """The cell's state and the words chosen so far."""
 
     time: tf.Tensor  # [B, 1] steps taken
-    words: tf.Tensor  # [B, L], or [B, 0] where no constraint needs them
+    words: tf.Tensor  # [B, L], or [B, 0] where no restriction needs them
     state: Any
 
 
@@ -127,7 +127,7 @@ def choose_step_by_step(
     start: tf.Tensor,
     limits: tf.Tensor,
     recorded: Mapping[str, tf.Tensor],
-    constraints: Constraints = UNCONSTRAINED,
+    restrictions: Restrictions = UNRESTRICTED,
     backend: str = "auto",
     prefix: tf.Tensor | None = None,
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
@@ -140,7 +140,7 @@ def choose_step_by_step(
       start: `[B]` first ids.
       limits: `[B]` steps of each sentence; the last may only be `</s>`.
       recorded: diagnostics to record, tensors `[B, ...]` of their shapes by name.
-      constraints: words that may not be chosen.
+      restrictions: words that may not be chosen.
       backend: the loop (`backend.decode`).
       prefix: `[B, P]` given first words (`target_prefix`), fewer than the limits.
 
@@ -148,13 +148,13 @@ def choose_step_by_step(
       ids `[B, T]`, lengths `[B]` with `</s>`, log-probabilities `[B, T]`, diagnostics `[B, T, ..]`.
     """
     # Ids pass through tfa as floats, exact below 2**24.
-    words = tf.cast(no_words(tf.shape(start), limits, constraints), tf.float32)
+    words = tf.cast(no_words(tf.shape(start), limits, restrictions), tf.float32)
     first = _Progress(tf.zeros([tf.shape(start)[0], 1]), words, state)
 
     def step(ids: tf.Tensor, progress: _Progress) -> StepOutput:
         result = step_logits(ids, progress.state)
         time = tf.cast(progress.time[:, 0], tf.int32)
-        allowed = forbid(result.output, tf.cast(progress.words, tf.int32), time[0], constraints)
+        allowed = forbid(result.output, tf.cast(progress.words, tf.int32), time[0], restrictions)
         chosen = tf.where(time >= limits - 1, EOS_ID, choose(allowed, time[0]))
         if prefix is not None:
             prefix_word = given_words(prefix, time[0])

@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from tfmann.cells.base import DecoderCell, EncoderOutput, StepOutput
-from tfmann.cells.diagnostics import recorded_shapes
+from tfmann.cells.contract import recorded_shapes
 from tfmann.cells.document_memory import DocumentMemory
 from tfmann.data.vocab import EOS_ID, SOS_ID
 from tfmann.decoding import beam_decoder
 from tfmann.decoding.beam import BeamOptions
 from tfmann.decoding.bound_cell import StepFunction
-from tfmann.decoding.constraints import UNCONSTRAINED, Constraints
 from tfmann.decoding.ensemble import ALIGNMENTS, EnsembleCell, SearchModel
 from tfmann.decoding.lexical_constraints import Phrases
 from tfmann.decoding.next_words import BLOCK
+from tfmann.decoding.restrictions import UNRESTRICTED, Restrictions
 from tfmann.decoding.row_decoders import choose_step_by_step
 from tfmann.decoding.sampling import SamplingOptions, draw
 from tfmann.decoding.shortlist import Shortlist
@@ -39,7 +39,7 @@ class SearchOptions(NamedTuple):
     with_alignments: bool = False  # return `Hypotheses.alignments`
     record: tuple[str, ...] = ()  # diagnostics to return (`cells.diagnostics`)
     dtype: tf.DType = tf.float32  # type of matrix products, as it was for the prepared source
-    constraints: Constraints = UNCONSTRAINED
+    restrictions: Restrictions = UNRESTRICTED
     prefix: tf.Tensor | None = None  # [B, P] given first words of the translations
     phrases: Phrases | None = None  # that the translations contain; not of `sample`
     shortlist: Shortlist | None = None  # the words that they may have; None: all
@@ -71,7 +71,7 @@ class SearchOptions(NamedTuple):
         if self.max_length:
             limits = tf.fill(tf.shape(source_length), self.max_length)
         else:
-            limits = tf.maximum(2 * source_length + 10, self.constraints.min_length + 1)
+            limits = tf.maximum(2 * source_length + 10, self.restrictions.min_length + 1)
         return extend_limits(limits, self.prefix, self.phrases)
 
     def recorded_names(self, attention_is_used: bool = False) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ def beam_search(
         state=prepared.state,
         limits=limits,
         recorded=recorded_shapes(first_step, start, prepared.state, names),
-        constraints=options.constraints,
+        restrictions=options.restrictions,
         backend=options.backend or model.hparams.decoder_backend,
         prefix=options.prefix,
         phrases=options.phrases,
@@ -197,7 +197,7 @@ def sample(
         start,
         options.step_limits(length),
         recorded_shapes(step, start, prepared.state, options.recorded_names()),
-        options.constraints,
+        options.restrictions,
         options.backend or model.hparams.decoder_backend,
         options.prefix,
     )

@@ -9,9 +9,9 @@ import tensorflow as tf
 from tfmann.config import HParams
 from tfmann.decoding import search
 from tfmann.decoding.beam import BeamOptions
-from tfmann.decoding.constraints import Constraints
 from tfmann.decoding.ensemble import SearchModel
 from tfmann.decoding.lexical_constraints import Phrases
+from tfmann.decoding.restrictions import Restrictions
 from tfmann.decoding.sampling import SamplingOptions
 from tfmann.decoding.search import Hypotheses, SearchOptions
 from tfmann.decoding.shortlist import Shortlist
@@ -91,7 +91,7 @@ class Searcher:
             with_alignments=with_attention,
             record=record,
             dtype=compute_dtype(h.infer_precision),
-            constraints=Constraints(h.tgt_min_len_infer, h.no_repeat_ngram_size),
+            restrictions=Restrictions(h.tgt_min_len_infer, h.no_repeat_ngram_size),
             prefix=prefix,
             phrases=phrases,
             shortlist=shortlist,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from tfmann.cells import diagnostics
+from tfmann.cells import contract, diagnostics
 from tfmann.cells.base import StepOutput
 from tfmann.decoding.bound_cell import BoundCell
 from tfmann.decoding.row_decoders import run_given_inputs, swap_batch_and_time
@@ -35,7 +35,7 @@ def teacher_forced(
     prepared: Prepared,
     target_in: tf.Tensor,
     target_length: tf.Tensor,
-    noise: DropoutMasks | None = None,
+    masks: DropoutMasks | None = None,
     dtype: tf.DType = tf.float32,
     record: tuple[str, ...] = (),
 ) -> ForcedOutputs:
@@ -46,25 +46,27 @@ def teacher_forced(
       prepared: the prepared source.
       target_in: ids `[B, T]`, beginning with `<s>`; T is the greatest length.
       target_length: `[B]`.
-      noise: dropout of this update, or none.
+      masks: of dropout in this update, or none.
       dtype: type of matrix products.
       record: diagnostics to record (`cells.diagnostics`).
     """
-    noise = noise or DropoutMasks.none()
+    masks = masks or DropoutMasks.none()
     embedded = model.embed_target(tf.transpose(target_in))
     weights = compute_weights(model.cell, dtype)
     bound = with_weights(model.cell, weights)
-    inputs = bound.prepare_inputs(embedded, noise.scope("cell"))
+    inputs = bound.prepare_inputs(embedded, masks.scope("cell"))
     constants = (weights, prepared.source)
 
     def step(inputs: tf.Tensor, state: Any, constants: Any = constants) -> StepOutput:
         weights, source = constants
-        return with_weights(model.cell, weights).step(inputs, state, source)
+        result = with_weights(model.cell, weights).step(inputs, state, source)
+        contract.require_alignments(model.hparams.cell, result)
+        return result
 
     memory = bound.document_memory
     of_memory = memory.read_diagnostics if memory else ()
     of_steps = tuple(name for name in record if name not in of_memory)
-    shapes = diagnostics.recorded_shapes(step, inputs[0], prepared.state, of_steps)
+    shapes = contract.recorded_shapes(step, inputs[0], prepared.state, of_steps)
     cell = BoundCell(step, prepared.state, model.cell.output_width, shapes)
     raw, recorded = run_given_inputs(
         cell, inputs, target_length, constants, model.hparams.decoder_backend

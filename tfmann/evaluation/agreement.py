@@ -41,7 +41,7 @@ def source_attention(trace: Trace) -> SourceAttention | None:
     if "alignments" in trace:
         weights = np.asarray(trace["alignments"], np.float64)
         return SourceAttention(weights, weights.argmax(axis=1))
-    if not trace.boundary or "read_weights" not in trace:
+    if not trace.boundary or not {"read_weights", "write_weights"} <= set(trace):
         return None
     slots = np.asarray(trace["read_weights"], np.float64)[trace.boundary :].mean(axis=1)  # [T, N]
     words = written_positions(trace)  # [N]

@@ -56,7 +56,7 @@ def head_statistics(trace: Trace) -> Statistics:
         for name, quantities in trace.heads.items():
             weights = addresses[name][steps]
             _put(statistics, name, phase, _spread(weights))
-            if _on_source_words(trace):
+            if trace.addresses_source:
                 _put(statistics, name, phase, {"forward": forward(_tops(weights))})
             else:
                 _put(statistics, name, phase, {"successive": successive(weights)})
@@ -151,11 +151,6 @@ def _attentions(trace: Trace) -> dict[str, np.ndarray]:
     """Returns attention over source words: on this sentence, and on the one before."""
     names = {"alignments": ATTENTION, "previous_alignments": "attention_to_previous"}
     return {head: np.asarray(trace[name]) for name, head in names.items() if name in trace}
-
-
-def _on_source_words(trace: Trace) -> bool:
-    """Returns whether the heads' locations are source words, not the slots of a memory."""
-    return bool(trace.rounds) or ("alignments" in trace and "write_weights" not in trace)
 
 
 def _addressed(weights: np.ndarray) -> np.ndarray:

@@ -76,6 +76,19 @@ class Trace(Mapping[str, np.ndarray]):
         return self["key_drift"].shape[1] if "key_drift" in self else 0
 
     @property
+    def addresses_source(self) -> bool:
+        """Whether the locations of the heads are source words, not the slots of a memory.
+
+        They are if the cell rewrites source keys, or if its attention is the mean of its heads.
+        """
+        if self.rounds or "write_weights" in self:
+            return self.rounds > 0
+        if not {"alignments", "read_weights"} <= set(self):
+            return False
+        heads, attention = self["read_weights"].mean(axis=1), self["alignments"]
+        return heads.shape == attention.shape and np.allclose(heads, attention, atol=1e-4)
+
+    @property
     def heads(self) -> dict[str, dict[str, np.ndarray]]:
         """The quantities of each head: `read_head_0`, ..., `write_head_0`, ..., each `[steps, n]`.
 

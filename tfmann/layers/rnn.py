@@ -183,18 +183,18 @@ class DecoderStack(tf.keras.layers.Layer):
         """Returns the rows `[F, G*U]` of layer 1's kernel that multiply what is fed back."""
         return self.kernels[0][self.input_width :]
 
-    def prepare_inputs(self, inputs: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def prepare_inputs(self, inputs: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
         """Projects inputs `[..., E]` to layer 1's `W x + b`; appends the masks of dropout.
 
         Returns:
-          `[..., G*U]`, or `[..., G*U + F + (L-1)*U]` with noise.
+          `[..., G*U]`, or `[..., G*U + F + (L-1)*U]` with dropout.
         """
-        inputs = noise.dropout("input", self.rate, inputs)
+        inputs = masks.dropout("input", self.rate, inputs)
         kernel = self.kernels[0][: self.input_width]
         projected = product(inputs, kernel) + self.biases[0]
         width = self.feed_width + (self.num_layers - 1) * self.units
         shape = tf.concat([tf.shape(inputs)[:-1], [width]], axis=0)
-        mask = noise.mask("layers", self.rate, shape) if width else None
+        mask = masks.mask("layers", self.rate, shape) if width else None
         if mask is None:
             return projected
         mask.set_shape([*inputs.shape[:-1], width])

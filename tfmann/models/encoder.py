@@ -34,7 +34,7 @@ class EncoderLayer(tf.Module):
         self,
         inputs: tf.Tensor,
         length: tf.Tensor,
-        noise: DropoutMasks,
+        masks: DropoutMasks,
         dtype: tf.DType,
         initial: tf.Tensor | None = None,
     ) -> tuple[list[tf.Tensor], tuple[tuple[tf.Tensor, ...], ...]]:
@@ -46,7 +46,7 @@ class EncoderLayer(tf.Module):
           per direction h `[S, B, U]` in the order of the words (not masked), and the states at
           each sentence's end (its beginning for the backward direction).
         """
-        parts = self._project(inputs, length, noise, dtype)
+        parts = self._project(inputs, length, masks, dtype)
         if initial is not None:
             initial = tf.stack([initial] * len(parts))
         kernels = tf.stack(self.recurrent_kernels)
@@ -64,10 +64,10 @@ class EncoderLayer(tf.Module):
         return hidden, final
 
     def _project(
-        self, inputs: tf.Tensor, length: tf.Tensor, noise: DropoutMasks, dtype: tf.DType
+        self, inputs: tf.Tensor, length: tf.Tensor, masks: DropoutMasks, dtype: tf.DType
     ) -> list[tf.Tensor]:
         """Computes the input part of each direction's gates, in its reading order."""
-        inputs = noise.dropout("input", self._rate, inputs)
+        inputs = masks.dropout("input", self._rate, inputs)
         parts = tf.split(inputs, inputs.shape[-1] // self.kernels[0].shape[0], axis=-1)
         if len(self.kernels) == 2:  # reversed before the product, which makes them wider
             parts = [parts[0], _reverse(parts[-1], length)]
@@ -103,7 +103,7 @@ class Encoder(tf.Module):
         self,
         embedded: tf.Tensor,
         length: tf.Tensor,
-        noise: DropoutMasks,
+        masks: DropoutMasks,
         dtype: tf.DType,
         initial: tf.Tensor | None = None,
     ) -> EncoderOutput:
@@ -112,21 +112,21 @@ class Encoder(tf.Module):
         Args:
           embedded: `[B, S, E]`.
           length: `[B]`, number of real words of a row; at least 1.
-          noise: dropout.
+          masks: of dropout.
           dtype: type of matrix products.
           initial: `[B, U]`, h of every layer and direction before its first word; zero if not
             given. An LSTM's c begins at zero.
         """
         hidden, finals = tf.transpose(embedded, [1, 0, 2]), []
         for index, layer in enumerate(self.layers):
-            parts, final = layer.run(hidden, length, noise.scope(f"layer_{index}"), dtype, initial)
+            parts, final = layer.run(hidden, length, masks.scope(f"layer_{index}"), dtype, initial)
             finals.extend(final)
             top = index == len(self.layers) - 1
             if top and self._merge == "sum":
                 hidden = tf.add_n(parts)
             else:
                 hidden = tf.concat(parts, axis=-1)
-        hidden = noise.dropout("top", self._rate, hidden)
+        hidden = masks.dropout("top", self._rate, hidden)
         mask = tf.sequence_mask(length, tf.shape(embedded)[1], dtype=tf.float32)
         annotations = tf.transpose(hidden, [1, 0, 2]) * mask[:, :, None]
         return EncoderOutput(annotations, mask, length, final_state=tuple(finals))

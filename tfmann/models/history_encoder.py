@@ -50,25 +50,25 @@ class SummaryEncoder(tf.Module):
         self.document = EncoderLayer(hparams, units, 1, weights.scope("document"))
 
     def encode(
-        self, embedded: tf.Tensor, length: tf.Tensor, noise: DropoutMasks, dtype: tf.DType
+        self, embedded: tf.Tensor, length: tf.Tensor, masks: DropoutMasks, dtype: tf.DType
     ) -> tuple[Summary, tf.Tensor | None]:
         """Encodes words `[B, P, S', E]`, of which `length [B, P]` are real, to d.
 
         Returns:
           d; the first state of this sentence's encoder, which is d too.
         """
-        last = self._sentences(embedded, length, noise.scope("sentence"), dtype)
+        last = self._sentences(embedded, length, masks.scope("sentence"), dtype)
         present = length > 0
         # missing sentences are skipped: the others move to the front
         order = tf.argsort(tf.cast(~present, tf.int32), axis=1, stable=True)
         states = tf.transpose(tf.gather(last, order, batch_dims=1), [1, 0, 2])  # [P, B, U]
         count = tf.math.count_nonzero(present, axis=1, dtype=tf.int32)
-        _, finals = self.document.run(states, tf.maximum(count, 1), noise.scope("document"), dtype)
+        _, finals = self.document.run(states, tf.maximum(count, 1), masks.scope("document"), dtype)
         vector = finals[0][0] * tf.cast(count > 0, tf.float32)[:, None]
         return Summary(vector), vector
 
     def _sentences(
-        self, embedded: tf.Tensor, length: tf.Tensor, noise: DropoutMasks, dtype: tf.DType
+        self, embedded: tf.Tensor, length: tf.Tensor, masks: DropoutMasks, dtype: tf.DType
     ) -> tf.Tensor:
         """Returns the last state of each sentence `[B, P, U]`, all in one loop.
 
@@ -78,7 +78,7 @@ class SummaryEncoder(tf.Module):
         rows, count, steps = tf.unstack(tf.shape(embedded)[:3])
         words = tf.reshape(embedded, [rows * count, steps, embedded.shape[-1]])
         lengths = tf.maximum(tf.reshape(length, [-1]), 1)
-        _, finals = self.sentence.run(tf.transpose(words, [1, 0, 2]), lengths, noise, dtype)
+        _, finals = self.sentence.run(tf.transpose(words, [1, 0, 2]), lengths, masks, dtype)
         return tf.reshape(finals[0][0], [rows, count, finals[0][0].shape[-1]])
 
 
@@ -91,7 +91,7 @@ class PreviousEncoder(tf.Module):
         self.encoder = make_encoder(hparams, weights)
 
     def encode(
-        self, embedded: tf.Tensor, length: tf.Tensor, noise: DropoutMasks, dtype: tf.DType
+        self, embedded: tf.Tensor, length: tf.Tensor, masks: DropoutMasks, dtype: tf.DType
     ) -> tuple[Previous, tf.Tensor | None]:
         """Encodes words `[B, P, S', E]`, of which `length [B, P]` are real, to annotations.
 
@@ -99,7 +99,7 @@ class PreviousEncoder(tf.Module):
           the last sentence's annotations; None: this sentence's encoder starts at zero.
         """
         words, length = embedded[:, -1], length[:, -1]
-        encoded = self.encoder.encode(words, tf.maximum(length, 1), noise, dtype)
+        encoded = self.encoder.encode(words, tf.maximum(length, 1), masks, dtype)
         mask = tf.sequence_mask(length, tf.shape(words)[1], dtype=tf.float32)
         return Previous(encoded.annotations * mask[:, :, None], mask), None
 

@@ -46,8 +46,20 @@ class KerasCell(tf.keras.layers.AbstractRNNCell):
         return self.cell.readout_width
 
     def get_config(self) -> dict[str, Any]:
-        """Returns what `from_config` takes, with which Keras saves and copies layers."""
+        """Returns what `from_config` takes, with which Keras saves and copies layers.
+
+        Raises:
+          UsageError: the cell is of a class that `from_config` would not make.
+        """
         hparams = self.cell.hparams
+        spec = config.cell_spec(hparams.cell)
+        made = type(self.cell)
+        if (made.__module__, made.__name__) != (f"tfmann.cells.{spec.module}", spec.class_name):
+            raise UsageError(
+                f"{made.__name__} cannot be saved or copied: by its settings it is the "
+                f"cell {hparams.cell!r}, which would be built as {spec.class_name}. Register the "
+                "class in tfmann/config/cells.py to save it"
+            )
         settings = {key: getattr(hparams, key) for key in readable_settings(hparams.cell)}
         layer = {"name": hparams.cell, "trainable": self.trainable}
         return {**layer, "input_width": hparams.embedding_size, **settings}
@@ -97,9 +109,10 @@ def keras_cell(name: str, input_width: int, **settings: Any) -> KerasCell:
       UsageError: the cell needs an encoder's annotations, or a setting is wrong or not read.
     """
     if config.cell_spec(name).has_alignments:
+        others = [repr(cell) for cell, spec in config.CELLS.items() if not spec.has_alignments]
         raise UsageError(
             f"the cell {name!r} attends to an encoder's annotations: expected a cell that works "
-            "without an encoder, 'ntm' or 'dnc'; for others see KerasDecoder"
+            f"without an encoder, {' or '.join(others)}; for others see KerasDecoder"
         )
     keras_settings.require_readable(settings, readable_settings(name), name, "keras_cell()")
     if input_width < 1:

@@ -158,7 +158,7 @@ class Seq2Seq(tf.Module):
         self,
         source: tf.Tensor,
         length: tf.Tensor,
-        noise: DropoutMasks | None = None,
+        masks: DropoutMasks | None = None,
         dtype: tf.DType = tf.float32,
         record: tuple[str, ...] = (),
         document: Any = (),
@@ -170,7 +170,7 @@ class Seq2Seq(tf.Module):
         that use it: a cache, or a `history_encoder.History` of their sources, where () means
         a history without sentences. Either may be in a `DocumentAndProposer`.
         """
-        noise = noise or DropoutMasks.none()
+        masks = masks or DropoutMasks.none()
         embedded = tf.gather(self.source_embedding, source)
         initial = None
         proposer: Any = ()
@@ -180,10 +180,10 @@ class Seq2Seq(tf.Module):
             before = document or history_encoder.nothing(tf.shape(source)[0])
             words = tf.gather(self.source_embedding, before.ids)
             document, initial = self.history.encode(
-                words, before.length, noise.scope("history"), dtype
+                words, before.length, masks.scope("history"), dtype
             )
         if self.encoder is not None:
-            encoded = self.encoder.encode(embedded, length, noise.scope("encoder"), dtype, initial)
+            encoded = self.encoder.encode(embedded, length, masks.scope("encoder"), dtype, initial)
         else:
             mask = tf.sequence_mask(length, tf.shape(source)[1], dtype=tf.float32)
             encoded = EncoderOutput(embedded[..., :0], mask, length, final_state=())
@@ -195,7 +195,7 @@ class Seq2Seq(tf.Module):
         contract.require_state(state)
         if self.encoder is None:
             words = tf.transpose(embedded, [1, 0, 2])
-            inputs = cell.prepare_inputs(words, noise.scope("source"))
+            inputs = cell.prepare_inputs(words, masks.scope("source"))
             state, diagnostics = read_source(
                 self.cell, weights, inputs, length, state, constants, record
             )
@@ -219,12 +219,12 @@ class Seq2Seq(tf.Module):
         self,
         outputs: tf.Tensor,
         embedded: tf.Tensor,
-        noise: DropoutMasks | None = None,
+        masks: DropoutMasks | None = None,
         dtype: tf.DType = tf.float32,
     ) -> tf.Tensor:
         """Maps cell outputs `[M, O]` and their input words `[M, E]` to what is projected."""
-        noise = noise or DropoutMasks.none()
-        mapped = self.compute_cell(dtype).readout(outputs, embedded, noise.scope("cell"))
+        masks = masks or DropoutMasks.none()
+        mapped = self.compute_cell(dtype).readout(outputs, embedded, masks.scope("cell"))
         contract.require_width("readout", mapped, self.readout_width)
         return mapped
 

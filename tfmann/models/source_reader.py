@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfmann.cells import contract, diagnostics
+from tfmann.cells import contract
 from tfmann.cells.base import DecoderCell, StepOutput
 from tfmann.layers.compute_weights import with_weights
 from tfmann.ops.loop_gradients import LoopGradients
@@ -49,7 +49,7 @@ def read_source(
         return result
 
     words = tf.TensorArray(tf.float32, steps, element_shape=inputs.shape[1:]).unstack(inputs)
-    recorded = diagnostics.recorded_shapes(step, inputs[0], state, record)
+    recorded = contract.recorded_shapes(step, inputs[0], state, record)
     arrays = tuple(
         tf.TensorArray(tf.float32, steps, element_shape=tf.TensorShape([None, *first.shape[1:]]))
         for first in recorded.values()

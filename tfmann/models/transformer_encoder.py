@@ -35,15 +35,15 @@ class TransformerEncoderLayer(tf.Module):
         self.feed_norm = LayerNorm(units, weights, "feed")
         self.feed_forward = FeedForward(hparams, weights)
 
-    def __call__(self, values: tf.Tensor, mask: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
-        """Maps x `[B, S, U]` to the next x; the mask is `[B, 1, 1, S]`."""
+    def __call__(self, values: tf.Tensor, source_mask: tf.Tensor, masks: DropoutMasks) -> tf.Tensor:
+        """Maps x `[B, S, U]` to the next x; the source mask is `[B, 1, 1, S]`."""
         joined = product(self.self_norm(values), self.self_kernel)
         query, keys, read = (split_heads(p, self._heads) for p in tf.split(joined, 3, axis=-1))
-        _, context = read_values(attention_scores(query, keys), read, mask)
+        _, context = read_values(attention_scores(query, keys), read, source_mask)
         attended = product(context, self.self_output_kernel)
-        values += noise.dropout("self", self._rate, attended)
+        values += masks.dropout("self", self._rate, attended)
         fed = self.feed_forward(self.feed_norm(values))
-        return values + noise.dropout("feed", self._rate, fed)
+        return values + masks.dropout("feed", self._rate, fed)
 
 
 class TransformerEncoder(tf.Module):
@@ -69,7 +69,7 @@ class TransformerEncoder(tf.Module):
         self,
         embedded: tf.Tensor,
         length: tf.Tensor,
-        noise: DropoutMasks,
+        masks: DropoutMasks,
         dtype: tf.DType,
         initial: tf.Tensor | None = None,
     ) -> EncoderOutput:
@@ -78,21 +78,25 @@ class TransformerEncoder(tf.Module):
         Args:
           embedded: `[B, S, E]`.
           length: `[B]`, number of real words of a row; at least 1.
-          noise: dropout.
+          masks: of dropout.
           dtype: type of products with kernels.
           initial: always None: there is no recurrent state.
         """
         assert initial is None, "the settings refuse cells that begin the encoder"
         encoder = with_weights(self, compute_weights(self, dtype))
-        mask = tf.sequence_mask(length, tf.shape(embedded)[1], dtype=tf.float32)
-        return EncoderOutput(encoder._annotations(embedded, mask, noise), mask, length, ())
+        source_mask = tf.sequence_mask(length, tf.shape(embedded)[1], dtype=tf.float32)
+        return EncoderOutput(
+            encoder._annotations(embedded, source_mask, masks), source_mask, length, ()
+        )
 
-    def _annotations(self, embedded: tf.Tensor, mask: tf.Tensor, noise: DropoutMasks) -> tf.Tensor:
+    def _annotations(
+        self, embedded: tf.Tensor, source_mask: tf.Tensor, masks: DropoutMasks
+    ) -> tf.Tensor:
         """Returns annotations `[B, S, U]`, zero at padding."""
         time = tf.cast(tf.range(tf.shape(embedded)[1]), tf.float32)[:, None]
         values = self.words(embedded) + positions(time, self.annotation_width)
-        values = noise.dropout("input", self._rate, values)
+        values = masks.dropout("input", self._rate, values)
         for index, layer in enumerate(self.layers):
-            values = layer(values, mask[:, None, None], noise.scope(f"layer_{index}"))
-        annotations = noise.dropout("top", self._top_rate, self.output_norm(values))
-        return annotations * mask[:, :, None]
+            values = layer(values, source_mask[:, None, None], masks.scope(f"layer_{index}"))
+        annotations = masks.dropout("top", self._top_rate, self.output_norm(values))
+        return annotations * source_mask[:, :, None]

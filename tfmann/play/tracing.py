@@ -10,8 +10,8 @@ import numpy as np
 
 from tfmann.cells.diagnostics import EVERYTHING
 from tfmann.data.vocab import EOS, SOS
-from tfmann.decoding.constraints import Constraints
 from tfmann.decoding.continuation import Continuation, continue_words
+from tfmann.decoding.restrictions import Restrictions
 from tfmann.decoding.translation import Translation, without_eos
 from tfmann.evaluation.trace import Trace
 from tfmann.serving.requests import RequestError
@@ -63,7 +63,7 @@ def trace_line(model: Model, lines: Sequence[str], prefix: Sequence[str] = ()) -
         vocabulary.encode(prefix),
         model.hparams.tgt_max_len_infer,
         _NEAREST,
-        Constraints(model.hparams.tgt_min_len_infer, model.hparams.no_repeat_ngram_size),
+        Restrictions(model.hparams.tgt_min_len_infer, model.hparams.no_repeat_ngram_size),
     )
     tokens = vocabulary.decode(produced.ids)
     last = Translation(line, 0.0, source_tokens, tokens, None)
@@ -134,6 +134,7 @@ def as_json(trace: Trace) -> dict[str, Any]:
         "step_tokens": trace.step_tokens,
         "boundary": trace.boundary,
         "rounds": trace.rounds,
+        "addresses_source": trace.addresses_source,
         "arrays": {
             name: _rounded(value)
             for name, value in trace.items()

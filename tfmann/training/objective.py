@@ -29,7 +29,7 @@ class Loss(NamedTuple):
 def sum_loss(
     model: Seq2Seq,
     batch: tuple,
-    noise: DropoutMasks | None,
+    masks: DropoutMasks | None,
     dtype: tf.DType,
     document: Any = (),
     with_addresses: bool = False,
@@ -41,30 +41,30 @@ def sum_loss(
     Args:
       model: the model.
       batch: a `data.batching.Batch` up to `target_length`, as tensors.
-      noise: dropout of this update, or none.
+      masks: of dropout in this update, or none.
       dtype: type of matrix products.
       document: the sentences before, as `Seq2Seq.prepare` takes them.
       with_addresses: return `Loss.addresses`.
     """
-    noise = noise or DropoutMasks.none()
+    masks = masks or DropoutMasks.none()
     source, source_length, target_in, target_out, target_length = batch
     if document_cache.has_memory(model) and not document:
         document = document_cache.empty(model, tf.shape(source)[0])
     addresses = ADDRESSES if with_addresses else ()
-    prepared = model.prepare(source, source_length, noise, dtype, addresses, document)
+    prepared = model.prepare(source, source_length, masks, dtype, addresses, document)
     at_least_one = tf.maximum(target_length, 1)  # a replica may have a row without words
     weight = model.hparams.eos_attention_weight
     record = addresses or (("alignments",) if weight else ())
     outputs, embedded, diagnostics, raw = teacher_forced(
-        model, prepared, target_in, at_least_one, noise, dtype, record
+        model, prepared, target_in, at_least_one, masks, dtype, record
     )
     steps = tf.shape(outputs)[0]
     real = tf.where(tf.transpose(tf.sequence_mask(target_length, steps)))  # [M, 2] (t, b)
     readout = model.readout(
-        tf.gather_nd(outputs, real), tf.gather_nd(embedded[:steps], real), noise, dtype
+        tf.gather_nd(outputs, real), tf.gather_nd(embedded[:steps], real), masks, dtype
     )
     labels = tf.gather_nd(tf.transpose(target_out), real)
-    total, plain = _word_losses(model, readout, labels, noise, dtype)
+    total, plain = _word_losses(model, readout, labels, masks, dtype)
     if model.auxiliary_projections:
         total += _auxiliary_losses(model, tf.gather_nd(outputs, real), labels, dtype)
     if memory := model.cell.document_memory:
@@ -79,15 +79,15 @@ def sum_loss(
 
 
 def _word_losses(
-    model: Seq2Seq, readout: tf.Tensor, labels: tf.Tensor, noise: DropoutMasks, dtype: tf.DType
+    model: Seq2Seq, readout: tf.Tensor, labels: tf.Tensor, masks: DropoutMasks, dtype: tf.DType
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Computes the smoothed and the plain sum over `labels [M]`, from `readout [M, R]`."""
     kernel, bias = model.projection_kernel, model.projection_bias
     smoothing, size = model.hparams.label_smoothing, model.hparams.num_sampled_softmax
     if model.readout_width > model.cell.readout_width:  # more than a projection
         return cross_entropy(model.projection()(readout), labels, smoothing)
-    if noise.training and 0 < size < kernel.shape[1]:
-        sample = draw(labels, size, noise.uniform("sampled_softmax", kernel.shape[1:]))
+    if masks.training and 0 < size < kernel.shape[1]:
+        sample = draw(labels, size, masks.uniform("sampled_softmax", kernel.shape[1:]))
         kernel, bias, labels = sample.projection(kernel, bias, labels)
     return projected_cross_entropy(readout, kernel, bias, labels, smoothing, dtype)
 

@@ -166,9 +166,9 @@ class TrainStep:
         """Computes a replica's gradient, sums it over replicas, clips it and applies it."""
         context = tf.distribute.get_replica_context()
         replica = int(tf.get_static_value(context.replica_id_in_sync_group))
-        noise = DropoutMasks(tf.stack([self.hparams.random_seed, step])).scope(f"replica_{replica}")
+        masks = DropoutMasks(tf.stack([self.hparams.random_seed, step])).scope(f"replica_{replica}")
         share = parts[replica - self.workers.share.first]
-        gradients, losses = self._gradients(share, noise, divisor)
+        gradients, losses = self._gradients(share, masks, divisor)
         gradients = context.all_reduce("SUM", gradients)
         norm = tf.linalg.global_norm(gradients)
         if self.hparams.max_gradient_norm:
@@ -180,18 +180,18 @@ class TrainStep:
         return tf.add_n([loss.cross_entropy for loss in losses]), norm, losses[-1].cache
 
     def _gradients(
-        self, parts: tuple, noise: DropoutMasks, divisor: tf.Tensor
+        self, parts: tuple, masks: DropoutMasks, divisor: tf.Tensor
     ) -> tuple[list[tf.Tensor], list[Loss]]:
         """Computes the gradient of a replica's rows, part by part, and the parts' losses."""
         total: list[tf.Tensor] = []
         losses = []
         for index, (batch, inputs) in enumerate(parts):
-            part_noise = noise.scope(f"part_{index}") if index else noise
+            part_masks = masks.scope(f"part_{index}") if index else masks
             with tf.control_dependencies(total):  # so that one part at a time is in memory
                 batch, inputs = tf.nest.map_structure(tf.identity, (batch, inputs))
             with compiled_steps(self._compiles_memory), tf.GradientTape() as tape:
                 dtype = self.model.compute_dtype
-                loss = sum_loss(self.model, batch, part_noise, dtype, document_context(inputs))
+                loss = sum_loss(self.model, batch, part_masks, dtype, document_context(inputs))
                 scaled = loss.total / divisor
             # A part without sentences has one step, at which not every weight is used.
             zero = tf.UnconnectedGradients.ZERO

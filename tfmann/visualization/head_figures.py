@@ -87,9 +87,7 @@ def head_panels(trace: Trace, name: str) -> list[Panel]:
     quantities = trace.heads[name]
     if name.startswith("write") and "usage" in trace:
         quantities["usage"] = trace["usage"]
-    # The locations of a cell that only reads, or that rewrites source keys, are source words.
-    slots = "write_weights" in trace and not trace.rounds
-    words = None if slots else trace.source_tokens
+    words = trace.source_tokens if trace.addresses_source else None
     locations = [
         Panel(label, quantities[key], words)
         for key, label in _LOCATIONS.items()

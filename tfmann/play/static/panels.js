@@ -287,8 +287,6 @@ function sharedAddress({ read_weights: read, write_weights: write }) {
 }
 
 function bands(trace, seen, colors, kind) {
-  const count = seen.weights[0].length;
-  const overSource = trace.arrays.alignments && count === trace.source_tokens.length && !trace.arrays.write_weights;
   return BANDS.filter(([name]) => seen[name]).map(([name, title]) => {
     const band = { title, values: seen[name], colour: colors[kind === "read" ? "read" : "write"] };
     if (name in CURVES) {
@@ -299,7 +297,7 @@ function bands(trace, seen, colors, kind) {
     } else if (name === "read_modes") {
       const writers = (seen[name][0].length - 1) / 2;
       band.rows = seen[name][0].map((_, m) => (m < writers ? "backward" : m === writers ? "content" : "forward"));
-    } else if (overSource) {
+    } else if (trace.addresses_source) {
       Object.assign(band, { rows: trace.source_tokens, serif: true });
     }
     return band;

@@ -1,4 +1,4 @@
-"""Constraints on a translation: a least length, and no repeated n-grams.
+"""Restrictions on a translation: a least length, and no repeated n-grams.
 
 A forbidden word is left out of the choice. The probabilities of the others stay as the model gives
 them, so that a score is still that of `--mode=score`.
@@ -15,8 +15,8 @@ import tensorflow as tf
 from tfmann.data.vocab import EOS_ID, SOS_ID
 
 
-class Constraints(NamedTuple):
-    """The constraints on every translation.
+class Restrictions(NamedTuple):
+    """The restrictions on every translation.
 
     At its last possible step, and where they forbid every word, it ends all the same.
     """
@@ -30,14 +30,14 @@ class Constraints(NamedTuple):
         return self.no_repeat_ngram_size > 0
 
 
-UNCONSTRAINED = Constraints()
+UNRESTRICTED = Restrictions()
 
 
-def no_words(rows: tf.Tensor, limits: tf.Tensor, constraints: Constraints) -> tf.Tensor:
+def no_words(rows: tf.Tensor, limits: tf.Tensor, restrictions: Restrictions) -> tf.Tensor:
     """Returns no words, as before the first step: `[*rows, L + n]`, or `[*rows, 0]` if unused."""
     steps = 0
-    if constraints.need_words:
-        steps = tf.reduce_max(limits) + constraints.no_repeat_ngram_size
+    if restrictions.need_words:
+        steps = tf.reduce_max(limits) + restrictions.no_repeat_ngram_size
     return tf.fill(tf.concat([rows, [steps]], axis=0), EOS_ID)
 
 
@@ -48,7 +48,7 @@ def add_words(words: tf.Tensor, chosen: tf.Tensor, time: tf.Tensor) -> tf.Tensor
 
 
 def forbid(
-    logits: tf.Tensor, words: tf.Tensor, time: tf.Tensor, constraints: Constraints
+    logits: tf.Tensor, words: tf.Tensor, time: tf.Tensor, restrictions: Restrictions
 ) -> tf.Tensor:
     """Sets `logits` `[M, V]` to -inf at forbidden words, of which `<s>` is always one.
 
@@ -59,15 +59,15 @@ def forbid(
       logits: of the step `time`, from 0.
       words: `[M, L + n]`, the words so far, from `no_words` and `add_words`.
       time: the step's index.
-      constraints: the constraints.
+      restrictions: the restrictions.
     """
     ids = tf.range(tf.shape(logits)[1])
     forbidden = tf.equal(ids, SOS_ID)
-    if constraints.min_length:
-        forbidden |= tf.equal(ids, EOS_ID) & (time < constraints.min_length)
+    if restrictions.min_length:
+        forbidden |= tf.equal(ids, EOS_ID) & (time < restrictions.min_length)
     allowed = tf.where(forbidden, -float("inf"), logits)
-    if constraints.need_words:
-        repeated = _repeated(words, time, constraints.no_repeat_ngram_size)
+    if restrictions.need_words:
+        repeated = _repeated(words, time, restrictions.no_repeat_ngram_size)
         allowed = tf.tensor_scatter_nd_update(
             allowed, repeated, tf.fill(tf.shape(repeated)[:1], -float("inf"))
         )
