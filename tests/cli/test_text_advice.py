@@ -1,5 +1,7 @@
 """What `train.log` says of raw text that a run would split at spaces."""
 
+import unicodedata
+
 import pytest
 from helpers import tiny_runs
 
@@ -60,6 +62,21 @@ def test_raw_text_of_other_languages_and_marks_is_recognised(log_of, tmp_path, l
 def test_text_without_spaces_is_named(log_of, tmp_path):
     (advice,) = advice_of(log_of(["我喜欢这本书吗"] * 16, TOKENS))
     assert advice.startswith(f"{tmp_path}/train.src: most lines are one token.")
+
+
+VIETNAMESE = "tôi không biết tiếng việt ."
+
+
+@pytest.mark.parametrize("tokenizer", ["", "moses"])
+def test_accents_that_are_characters_of_their_own_are_named(log_of, tmp_path, tokenizer):
+    decomposed = unicodedata.normalize("NFD", VIETNAMESE)
+    log = log_of([decomposed, "a b ."] * 8, TOKENS, tokenizer=tokenizer)
+    (line,) = [line for line in log.splitlines() if "separate characters" in line]
+    assert line.startswith(f"{tmp_path}/train.src: letters and their accents")
+
+
+def test_letters_that_have_no_composed_form_are_not(log_of):
+    assert "separate characters" not in log_of([VIETNAMESE, "क़लम ."] * 8, TOKENS)
 
 
 @pytest.mark.parametrize(

@@ -15,29 +15,33 @@ def write(path, lines):
     return path
 
 
+def advice_on(paths):
+    return "\n".join(text_checks.text_advice(paths, subword_option="", tokenizer=""))
+
+
 @pytest.mark.parametrize("lines", [TOKENS, ["", " "], ["3.", "4.", "5 . 6"], ["a", "b", "c"]])
 def test_raw_text_is_distinguished_from_tokens(tmp_path, lines):
     raw, tokens = write(tmp_path / "raw", RAW), write(tmp_path / "tokens", lines)
-    assert text_checks.raw_text_advice((tokens, tokens)) == ""
-    assert text_checks.raw_text_advice((raw, tokens)).startswith(f"{raw}: words and punctuation")
+    assert advice_on((tokens, tokens)) == ""
+    assert advice_on((raw, tokens)).startswith(f"{raw}: words and punctuation")
 
 
 def test_the_advice_names_the_raw_side_alone(tmp_path):
     raw, tokens = write(tmp_path / "t.de", RAW), write(tmp_path / "t.en", TOKENS)
-    advice = text_checks.raw_text_advice((raw, tokens))
+    advice = advice_on((raw, tokens))
     assert advice.startswith(f"{raw}: ") and "tfmann prepare" in advice
-    assert text_checks.raw_text_advice((tokens, tokens)) == ""
+    assert advice_on((tokens, tokens)) == ""
 
 
 @pytest.mark.parametrize("space", ["\u00a0", "\u2009", "\u3000"])
 def test_lines_that_are_one_token_are_noticed(tmp_path, space):
     joined = write(tmp_path / "t.de", [line.replace(" ", space) for line in TOKENS])
     tokens = write(tmp_path / "t.en", TOKENS)
-    advice = text_checks.raw_text_advice((joined, tokens))
+    advice = advice_on((joined, tokens))
     assert advice.startswith(f"{joined}: ") and "each line is one token" in advice
     mixed = write(tmp_path / "mixed", [f"10{space}000 {line}" for line in TOKENS])
     words = write(tmp_path / "words", ["a", "b", "c"])
-    assert "each line is one token" not in text_checks.raw_text_advice((mixed, words))
+    assert "each line is one token" not in advice_on((mixed, words))
 
 
 @pytest.mark.parametrize(

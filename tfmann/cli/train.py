@@ -203,9 +203,9 @@ class TrainingSession:
             name = os.path.basename(prefix)
             self.log(text_checks.unknown_tokens(corpus, (f"{name}.{h.src}", f"{name}.{h.tgt}")))
         training = [corpus_paths.parallel_paths(h, prefix) for prefix in h.train_prefixes]
-        advice = [text_checks.subword_advice(paths, h.subword_option) for paths in training]
-        if not (h.tokenizer or h.subword_option == "spm"):
-            advice += [text_checks.raw_text_advice(paths) for paths in training]
+        advice = []
+        for paths in training:
+            advice += text_checks.text_advice(paths, h.subword_option, h.tokenizer)
         evaluated = [(s.source, s.references[0]) for s in corpus_paths.evaluation_sets(h).values()]
         advice.append(text_checks.seen_pairs(training, *evaluated))
         for line in filter(None, advice):

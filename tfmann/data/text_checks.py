@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -22,6 +23,7 @@ _MARKS = ".!?,;:。？！।؟…"
 _RAW_END = re.compile(rf"[^\s\d{_MARKS}][{_MARKS}]+[\"'»”)」]*\s*$")  # attached to a word
 _LONG_TOKEN = 5  # characters of a line that is one token; a word alone is often shorter
 _SUBWORD_SHARE = 0.05  # of the tokens
+_DECOMPOSED_SHARE = 0.05  # of the lines; a single such name is no matter
 _UNKNOWN_SHARE = 0.2  # of the tokens of a file; text segmented like the training text has less
 
 
@@ -50,12 +52,17 @@ def is_joined(line: str) -> bool:
     return " " not in line.strip() and bool(_OTHER_SPACE.search(line))
 
 
+def is_decomposed(line: str) -> bool:
+    """Returns whether a letter and its accent are two characters that could be one."""
+    return len(unicodedata.normalize("NFC", line)) < len(line)
+
+
 def is_one_token(line: str) -> bool:
     """Returns whether a line has no space and is longer than most words."""
     return " " not in line.strip() and len(line.strip()) > _LONG_TOKEN
 
 
-_ADVICE = {
+_RAW_TEXT = {
     is_joined: "words are not separated by the plain space U+0020 but by other spaces, such as "
     "U+00A0, so that each line is one token: replace these",
     is_one_token: "most lines are one token. If words are not separated by spaces, as in Chinese "
@@ -65,36 +72,32 @@ _ADVICE = {
 }
 
 
-def raw_text_advice(paths: tuple[PathLike, PathLike]) -> str:
-    """Returns a warning that names the raw text among files that are split at spaces, or "".
+def text_advice(paths: tuple[PathLike, PathLike], subword_option: str, tokenizer: str) -> list[str]:
+    """Returns warnings that name the files whose first lines a run may not read as is meant.
+
+    Args:
+      paths: the two sides of a training text.
+      subword_option: as in the settings.
+      tokenizer: as in the settings; without it and SentencePiece, text is split at spaces.
 
     Raises:
       UserError: a file cannot be read.
     """
     lines = {str(path): _first_lines(path) for path in paths}
-    for is_affected, advice in _ADVICE.items():
-        found = [
-            path
-            for path, first in lines.items()
-            if sum(map(is_affected, first)) > _RAW_SHARE * len(first)
-        ]
-        if found:
-            return f"{' and '.join(found)}: {advice}"
-    return ""
+    found = [_about_subwords(lines, subword_option), _about_accents(lines)]
+    if not (tokenizer or subword_option == "spm"):
+        found.append(_about_raw_text(lines))
+    return [warning for warning in found if warning]
 
 
-def subword_advice(paths: tuple[PathLike, PathLike], subword_option: str) -> str:
-    """Returns a warning that names text that is segmented into subwords already, or "".
-
-    Raises:
-      UserError: a file cannot be read.
-    """
+def _about_subwords(lines: Mapping[str, list[str]], subword_option: str) -> str:
+    """Returns a warning if text is segmented into subwords already, or ""."""
     found = []
-    for path in paths:
-        tokens = [token for line in _first_lines(path) for token in line.split()]
+    for path, first in lines.items():
+        tokens = [token for line in first for token in line.split()]
         marked = sum(token.endswith("@@") or token.startswith("\u2581") for token in tokens)
         if marked > _SUBWORD_SHARE * len(tokens):
-            found.append(str(path))
+            found.append(path)
     if not found:
         return ""
     effect = "it is segmented again" if subword_option else "BLEU counts subwords as words"
@@ -102,6 +105,35 @@ def subword_advice(paths: tuple[PathLike, PathLike], subword_option: str) -> str
         f"{' and '.join(found)}: the text has the marks of subwords, such as `@@`, and {effect}: "
         "give text without them, and the subwords' model (--subword_option, --subword_model)"
     )
+
+
+def _about_accents(lines: Mapping[str, list[str]]) -> str:
+    """Returns a warning if accents are characters of their own, or ""."""
+    found = [
+        path
+        for path, first in lines.items()
+        if sum(map(is_decomposed, first)) > _DECOMPOSED_SHARE * len(first)
+    ]
+    if not found:
+        return ""
+    return (
+        f"{' and '.join(found)}: letters and their accents are separate characters (Unicode's "
+        "decomposed form), which makes other words of them than the usual form has, and which "
+        "Moses splits: normalise all text to NFC, for example with `uconv -x nfc`"
+    )
+
+
+def _about_raw_text(lines: Mapping[str, list[str]]) -> str:
+    """Returns a warning if text that is split at spaces is raw, or ""."""
+    for is_affected, meaning in _RAW_TEXT.items():
+        found = [
+            path
+            for path, first in lines.items()
+            if sum(map(is_affected, first)) > _RAW_SHARE * len(first)
+        ]
+        if found:
+            return f"{' and '.join(found)}: {meaning}"
+    return ""
 
 
 def _first_lines(path: PathLike) -> list[str]:
