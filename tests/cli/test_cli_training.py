@@ -247,6 +247,10 @@ def test_weights_that_have_learned_other_words_start_no_model(trained, corpus, t
         words = rf"init_checkpoint={start} has learned other words, those of {trained}/vocab\.src: "
         fails(argv, capsys, 1, f"{words}give --vocab_prefix={trained}/vocab,")
     assert nmt.main([*argv, f"--vocab_prefix={trained}/vocab"]) == 0
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    first = checkpoint.weights_sha256(str(trained / "checkpoints" / "step-00000002"))
+    best = checkpoint.weights_sha256(str(tmp_path / "out" / "best_bleu"))
+    assert (results["init_sha256"], results["weights_sha256"]) == (first, best) and first != best
 
 
 def test_the_words_of_another_run_come_with_its_subwords(trained, corpus, tmp_path, capsys):

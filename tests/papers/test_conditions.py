@@ -125,6 +125,30 @@ def test_runs_that_were_searched_or_scored_otherwise_are_not_compared(change):
     assert verdict.evidence.startswith("not the same search or scores; ")
 
 
+def test_runs_that_start_from_other_weights_are_named():
+    base = [record("rnnsearch", seed=seed, weights_sha256=f"w{seed}", **FLAT) for seed in (1, 2)]
+    longer, cache = (
+        [
+            record(row, 11.0, seed=seed, start="rnnsearch", init_sha256=f"w{seed}", **FLAT)
+            for seed in (1, 2)
+        ]
+        for row in ("rnnsearch_longer", "cache")
+    )
+
+    def words(rival, *records):
+        tested = claim(row="cache", rival=rival, tables=("cache-subtitle",))
+        (verdict,) = judge_claim(tested, list(records), "cache-subtitle", "cpu")
+        return verdict.conditions.partition("not from the same start with ")[2]
+
+    assert words("rnnsearch", *base, *cache) == words("rnnsearch_longer", *longer, *cache) == ""
+    cache[1]["init_sha256"] = "other"
+    assert (
+        words("rnnsearch", *base, *cache) == words("rnnsearch_longer", *longer, *cache) == "seed 2"
+    )
+    del cache[1]["init_sha256"]  # of an older version
+    assert words("rnnsearch", *base, *cache) == words("rnnsearch_longer", *longer, *cache) == ""
+
+
 def test_the_paper_s_own_corpus_is_distinguished_from_others():
     def corpus(tested_claim, name, scale, **more):
         records = [record(row, **more) for row in (tested_claim.row, tested_claim.rival)]

@@ -53,8 +53,11 @@ class FinalScores:
 
     def score_best(self) -> dict[str, Any]:
         """Scores the best weights by dev BLEU."""
-        scores, decoding, penalty = self._score(self.folder.best, "best")
-        return {"best": scores, "decoding": decoding, "length_penalty": penalty}
+        folder = checkpoint.existing_folder(self.folder.best, self.folder.log)
+        scores, decoding, penalty = self._score(folder, "best")
+        sha256 = checkpoint.weights_sha256(folder)
+        scored = {"best": scores, "decoding": decoding, "length_penalty": penalty}
+        return {"weights_sha256": sha256, **scored}
 
     def score_average(self, state: TrainState) -> dict[str, Any]:
         """Averages the last checkpoints and scores the mean."""
@@ -68,7 +71,6 @@ class FinalScores:
 
     def _score(self, folder: str, label: str, suffix: str = "") -> tuple[dict[str, Any], ...]:
         """Returns what `score_sets` returns, and the length penalty."""
-        folder = checkpoint.existing_folder(folder, self.folder.log)
         arrays = checkpoint.read_arrays(folder)
         named_variables.assign(self._train_step.variables, arrays, folder)
         penalty = self._choose_penalty()

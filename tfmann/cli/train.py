@@ -240,8 +240,11 @@ class TrainingSession:
                     checkpoint.write_state(latest, state.as_dict())
             self._forget_other_documents(state)  # after that: the checkpoint keeps its caches
             return state
-        self._start_weights()
-        return TrainState(measure=self.measure, document_order=self._document_order)
+        return TrainState(
+            measure=self.measure,
+            document_order=self._document_order,
+            init_sha256=self._start_weights(),
+        )
 
     def _forget_other_documents(self, state: TrainState) -> None:
         """Empties the caches of a checkpoint if their documents are not those that continue."""
@@ -250,8 +253,13 @@ class TrainingSession:
             self.log("the training documents have changed: caches start empty")
         state.document_order = self._document_order
 
-    def _start_weights(self) -> None:
-        """Sets the weights of a new run that do not start at random."""
+    def _start_weights(self) -> str:
+        """Sets the weights of a new run that do not start at random.
+
+        Returns:
+          the SHA-256 of those of `init_checkpoint`, "" without one.
+        """
+        init_sha256 = ""
         if self.hparams.init_checkpoint:
             run_vocabularies.refuse_other_words(
                 self.languages,
@@ -261,7 +269,7 @@ class TrainingSession:
                 "give {}, so that this run has the same vocabularies",
             )
             folder = checkpoint.existing_folder(self.hparams.init_checkpoint, self.log)
-            arrays = checkpoint.read_arrays(folder)
+            arrays, init_sha256 = checkpoint.read_arrays(folder), checkpoint.weights_sha256(folder)
             assigned, fresh = named_variables.assign_matching(
                 self.train_step.variables, arrays, folder, self.train_step.model.cell.ancestor
             )
@@ -277,6 +285,7 @@ class TrainingSession:
         if self.hparams.embed_prefix:
             model = self.train_step.model
             initial_embeddings.assign(model, self.languages, self.hparams, self.log)
+        return init_sha256
 
     def _keep_length_penalty(self, state: TrainState) -> None:
         """Evaluates as before if the end of an earlier training has chosen a length penalty."""
@@ -319,6 +328,7 @@ class TrainingSession:
             "words": state.words,
             "words_per_second": state.words / max(state.train_seconds, 1e-9),
             "history": state.history,
+            "init_sha256": state.init_sha256,
             "hparams": self.hparams.as_dict(),
             "workers": self.workers.size,
             "replicas": self.train_step.strategy.num_replicas_in_sync,

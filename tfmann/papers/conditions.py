@@ -66,6 +66,7 @@ def conditions(
         not_converged or "converged",
         *([other_settings] if other_settings else []),
         *([updates] if updates else []),
+        *([starts] if (starts := _other_starts(pairs)) else []),
     ]
     if pairs.measure == "BLEU of unseen pairs":
         parts.append("{sentences:,} of {of:,} test pairs".format(**pairs.runs[0]["unseen"]))
@@ -226,6 +227,29 @@ def _other_settings(pairs: SeedPairs) -> str:
         if (keys := seed_settings.differing(runs))
     ]
     return "; ".join(parts)
+
+
+def _other_starts(pairs: SeedPairs) -> str:
+    """Names the seeds whose two runs start from other weights of a row, as far as is recorded."""
+    seeds = []
+    for seed, (run, rival) in zip(pairs.seeds, pairs.records):
+        ours, theirs = _start_weights(run, rival), _start_weights(rival, run)
+        if ours and theirs and ours != theirs:
+            seeds.append(str(seed))
+    return f"not from the same start with seed {', '.join(seeds)}" if seeds else ""
+
+
+def _start_weights(record: Record, other: Record) -> str | None:
+    """Returns the digest of the weights from which both runs start, or one starts from the other.
+
+    None if `record` does not have it, or the two have no start in common.
+    """
+    if record["row"] == other.get("start"):
+        return record.get("weights_sha256")
+    start = record.get("start")
+    return (
+        record.get("init_sha256") if start and start in (other.get("start"), other["row"]) else None
+    )
 
 
 def _corpus_size(records: Sequence[Record], paper_pairs: int) -> str:

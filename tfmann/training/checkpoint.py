@@ -83,6 +83,11 @@ def write(
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def weights_sha256(folder: str) -> str:
+    """Returns the SHA-256 of a checkpoint's file of weights, as its state has it."""
+    return str(read_state(folder)["sha256"]["weights.npz"])
+
+
 def _write_archive(path: str, arrays: Arrays) -> str:
     """Writes arrays by name; returns the file's SHA-256."""
     with open(path, "wb") as stream:

@@ -48,6 +48,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "history": _is_history,
     "measure": lambda value: isinstance(value, dict),
     "document_order": lambda value: isinstance(value, str),
+    "init_sha256": lambda value: isinstance(value, str),
     "between": lambda value: isinstance(value, bool),
     "sha256": _are_digests,
 }

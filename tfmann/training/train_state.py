@@ -23,6 +23,7 @@ class TrainState:
     history: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     measure: dict[str, Any] = dataclasses.field(default_factory=dict)  # of best_bleu
     document_order: str = ""  # fingerprint of the documents of the caches; "" without caches
+    init_sha256: str = ""  # of the weights that the run started from; "": at random, or not known
 
     def as_dict(self) -> dict[str, Any]:
         """Converts the state to JSON types."""
