@@ -67,7 +67,7 @@ def recorded_shapes(
 
 
 def require_alignments(cell: str, result: Any) -> None:
-    """Raises TypeError if a cell attends to the source by its entry, and a step shows otherwise."""
+    """Raises TypeError if a cell attends to the source by its entry, and shows no alignments."""
     _require_step_output(result)
     if config.cell_spec(cell).has_alignments and "alignments" not in result.diagnostics:
         raise TypeError(
@@ -117,11 +117,11 @@ def _require_step_output(result: Any) -> None:
 def _require_float32(name: str, value: Any) -> None:
     if not tf.is_tensor(value) or value.dtype != tf.float32:
         found = f"of {value.dtype.name}" if tf.is_tensor(value) else repr(value)
-        raise TypeError(f"{name} is a float32 tensor of every cell; it is {found}")
+        raise TypeError(f"{name}: expected a float32 tensor; it is {found}")
 
 
 def _require_tensors(diagnostics: Mapping[str, tf.Tensor], of_rows: list[tf.Tensor]) -> None:
-    """Checks that diagnostics are tensors with a row for each of those of the tensors `of_rows`."""
+    """Checks that diagnostics are float32 tensors with as many rows as the tensors `of_rows`."""
     rows = next((value.shape[0] for value in of_rows if value.shape[0] is not None), None)
     for name, value in diagnostics.items():
         _require_float32(f"the diagnostic {name}", value)
