@@ -13,8 +13,8 @@ from tfmann.errors import UsageError
 from tfmann.export.settings import require_fixed
 
 SETTINGS = {
-    "`cell=cache`": [{"cell": "cache"}, {"cell": "cache", "cache_fusion": "shallow"}],
-    "`cell=summary` or `previous`": [{"cell": "summary"}, {"cell": "previous"}],
+    "cell `cache`": [{"cell": "cache"}, {"cell": "cache", "cache_fusion": "shallow"}],
+    "cell `summary` or `previous`": [{"cell": "summary"}, {"cell": "previous"}],
     "neural cache": [{"neural_cache_size": 5}],
     "translation memory": [{"translation_memory": "memory.de,memory.en"}],
     "word translations": [{"lexical_memory": "memory.npz"}],
@@ -62,5 +62,5 @@ def test_the_table_says_what_is_refused(row, column, says, monkeypatch):
         except UsageError:
             refused.append(settings)
     assert refused == {
-        "yes": [], "no": SETTINGS[column], "not with `cache_fusion=shallow`": SETTINGS[column][1:],
+        "yes": [], "no": SETTINGS[column], "yes, but no shallow fusion": SETTINGS[column][1:],
     }[says]  # fmt: skip
