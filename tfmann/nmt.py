@@ -247,8 +247,8 @@ def _learn(mode: str, hparams: config.HParams, out_dir: str, is_of_run: bool) ->
 
         train.train(hparams, out_dir, log=_print)
         return
-    if not hparams.train_prefix:
-        config.settings_of_model(out_dir, {})  # says whether there is a run with settings
+    if not (hparams.train_prefix or hparams.src):
+        config.settings_of_model(out_dir, {})  # says that there is no run that would have them
     with interruptible():
         if is_of_run:
             fingerprints.require_same_text(hparams, out_dir, "train_prefix")
