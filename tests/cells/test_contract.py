@@ -88,12 +88,18 @@ def test_a_first_state_that_cannot_be_carried_is_named(state, message):
             "of 1 heads R.H, with 1 read heads and 1 write heads",
         ),
         (step()._replace(diagnostics=None), "diagnostics of a step are a dict .* not a NoneType"),
-        (shows(tf.zeros([B, 1], tf.int32)), "diagnostic mine: expected a float32 tensor; it is of int32"),
+        (
+            shows(tf.zeros([B, 1], tf.int32)),
+            "diagnostic mine: expected a float32 tensor; it is of int32",
+        ),
         (shows(tf.zeros([B, 1], tf.float16)), "diagnostic mine: .* it is of float16"),
         (shows(0.5), "diagnostic mine: .* it is 0.5"),
         (shows(tf.constant(0.5)), r"diagnostic mine has the shape \(\): its first axis"),
         (shows(tf.zeros([6, 4])), r"diagnostic mine has the shape \(6, 4\): its first axis"),
-        (step(output=tf.zeros([B, 6], tf.float16)), "output: expected a float32 tensor; it is of float16"),
+        (
+            step(output=tf.zeros([B, 6], tf.float16)),
+            "output: expected a float32 tensor; it is of float16",
+        ),
         (
             step(BEFORE._replace(keys=tf.zeros([B, 3, 4], tf.float64))),
             r"state\.keys is of float64 after a step and of float32 before",
