@@ -29,14 +29,6 @@ def test_each_distribution_has_its_deviation_and_bound(init_op, deviation, great
         assert np.abs(values).max() > 0.99 * greatest
 
 
-def test_a_name_that_is_given_twice_is_refused_at_once():
-    factory = initializers.VariableFactory(small_models.hparams(), "cell")
-    factory.scope("stack").matrix("kernel", [2, 3])
-    factory.matrix("kernel", [2, 3])
-    with pytest.raises(ValueError, match="same name, cell/stack/kernel: "):
-        factory.scope("stack").constant("kernel", 0.0)
-
-
 def test_recurrent_kernels_are_orthogonal_gate_by_gate():
     model = small_models.model("luong", recurrent_init_op="orthogonal")
     kernel = small_models.arrays(model)["cell/stack/layer_0/recurrent_kernel"]

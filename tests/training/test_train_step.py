@@ -10,6 +10,7 @@ from helpers.updates import ATOL, BATCHES, CASES, poison
 
 from tfmann.data.batching import shard_batch
 from tfmann.layers.dropout import DropoutMasks
+from tfmann.layers.initializers import VariableFactory
 from tfmann.training import checkpoint
 from tfmann.training.objective import Loss
 from tfmann.training.train_step import TrainStep
@@ -19,6 +20,17 @@ def learner(variant="luong", **changes):
     settings = {"num_layers": 1, "encoder_type": "uni", "init_weight": 0.4}
     h = small_models.hparams(variant, **{**settings, **changes})
     return TrainStep(h, small_models.SOURCE_SIZE, small_models.TARGET_SIZE)
+
+
+def test_a_name_that_two_weights_have_is_refused_before_the_first_update(monkeypatch):
+    matrix = VariableFactory.matrix
+    monkeypatch.setattr(
+        VariableFactory,
+        "matrix",
+        lambda self, name, *args, **more: matrix(self, "same", *args, **more),
+    )
+    with pytest.raises(ValueError, match="two weights have the same name: .*/cell/same"):
+        learner("rnnsearch")
 
 
 def train(train_step):

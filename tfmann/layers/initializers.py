@@ -18,25 +18,15 @@ from tfmann.utils.memory_limits import WeightBudget
 class VariableFactory:
     """Makes the variables of one part of a model, under a scope that gives them their names."""
 
-    def __init__(
-        self,
-        hparams: TrainingSettings,
-        scope: str,
-        budget: WeightBudget | None = None,
-        names: set[str] | None = None,
-    ):
-        """Stores the settings (`init_op`, `embedding_init_op`, ...), the scope and the budget.
-
-        `names` are those of the variables that other factories of the model have made.
-        """
+    def __init__(self, hparams: TrainingSettings, scope: str, budget: WeightBudget | None = None):
+        """Stores the settings (`init_op`, `embedding_init_op`, ...), the scope and the budget."""
         self._hparams = hparams
         self._scope = scope
         self._budget = budget or WeightBudget()
-        self._names = set() if names is None else names
 
     def scope(self, name: str) -> VariableFactory:
         """Returns a factory whose names begin with `scope/name`."""
-        return VariableFactory(self._hparams, f"{self._scope}/{name}", self._budget, self._names)
+        return VariableFactory(self._hparams, f"{self._scope}/{name}", self._budget)
 
     def matrix(
         self, name: str, shape: Sequence[int], plus: np.ndarray | float = 0.0
@@ -78,11 +68,6 @@ class VariableFactory:
 
     def _make(self, name: str, values: np.ndarray) -> tf.Variable:
         full_name = f"{self._scope}/{name}"
-        if full_name in self._names:
-            raise ValueError(
-                f"two weights have the same name, {full_name}: give each weight of a cell its own"
-            )
-        self._names.add(full_name)
         with np.errstate(over="ignore"):  # training reports weights that are not finite
             values = values.astype(np.float32)  # frees the larger array, which nobody else holds
         return tf.Variable(values, name=full_name, trainable=True)

@@ -68,6 +68,7 @@ class TrainStep:
             self.model = Seq2Seq(hparams, source_size, target_size)
             self.optimizer = make_optimizer(hparams)
             self.variables = self.model.trainable_variables
+            by_name(self.variables)  # refuses a name that two have, before the first update
             self.trained = matching(self.variables, hparams.trainable_parameters)
             self._require_room_for_slots()
             self.optimizer._create_all_weights(self.trained)
