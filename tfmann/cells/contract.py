@@ -20,8 +20,7 @@ def require_state(state: Any) -> None:
     """
     for name, leaf in _leaves(state):
         if not tf.is_tensor(leaf) or not leaf.dtype.is_floating:
-            found = f"of {leaf.dtype.name}" if tf.is_tensor(leaf) else repr(leaf)
-            raise TypeError(f"{name}: every leaf of a state is a float tensor; it is {found}")
+            raise TypeError(f"{name}: every leaf of a state is a float tensor; it is {_type(leaf)}")
         if leaf.shape.rank is not None and leaf.shape.rank < 2:
             raise TypeError(
                 f"{name} is {_text(leaf.shape)}; a leaf of a state has two axes or more: [B, 1]"
@@ -116,8 +115,7 @@ def _require_step_output(result: Any) -> None:
 
 def _require_float32(name: str, value: Any) -> None:
     if not tf.is_tensor(value) or value.dtype != tf.float32:
-        found = f"of {value.dtype.name}" if tf.is_tensor(value) else repr(value)
-        raise TypeError(f"{name}: expected a float32 tensor; it is {found}")
+        raise TypeError(f"{name}: expected a float32 tensor; it is {_type(value)}")
 
 
 def _require_tensors(diagnostics: Mapping[str, tf.Tensor], of_rows: list[tf.Tensor]) -> None:
@@ -168,6 +166,11 @@ def _leaves(part: Any, name: str = "state") -> Iterator[tuple[str, Any]]:
             yield from _leaves(item, f"{name}.{keys[number]}" if keys else f"{name}[{number}]")
     else:
         yield name, part
+
+
+def _type(value: Any) -> str:
+    """Returns the type of a tensor as `of int32`, and what is none as it is."""
+    return f"of {value.dtype.name}" if tf.is_tensor(value) else repr(value)
 
 
 def _text(shape: tf.TensorShape) -> str:

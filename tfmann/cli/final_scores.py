@@ -55,9 +55,12 @@ class FinalScores:
         """Scores the best weights by dev BLEU."""
         folder = checkpoint.existing_folder(self.folder.best, self.folder.log)
         scores, decoding, penalty = self._score(folder, "best")
-        sha256 = checkpoint.weights_sha256(folder)
-        scored = {"best": scores, "decoding": decoding, "length_penalty": penalty}
-        return {"weights_sha256": sha256, **scored}
+        return {
+            "weights_sha256": checkpoint.weights_sha256(folder),
+            "best": scores,
+            "decoding": decoding,
+            "length_penalty": penalty,
+        }
 
     def score_average(self, state: TrainState) -> dict[str, Any]:
         """Averages the last checkpoints and scores the mean."""

@@ -203,9 +203,11 @@ class TrainingSession:
             name = os.path.basename(prefix)
             self.log(text_checks.unknown_tokens(corpus, (f"{name}.{h.src}", f"{name}.{h.tgt}")))
         training = [corpus_paths.parallel_paths(h, prefix) for prefix in h.train_prefixes]
-        advice = []
-        for paths in training:
-            advice += text_checks.text_advice(paths, h.subword_option, h.tokenizer)
+        advice = [
+            line
+            for paths in training
+            for line in text_checks.text_advice(paths, h.subword_option, h.tokenizer)
+        ]
         evaluated = [(s.source, s.references[0]) for s in corpus_paths.evaluation_sets(h).values()]
         advice.append(text_checks.seen_pairs(training, *evaluated))
         for line in filter(None, advice):

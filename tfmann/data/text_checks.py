@@ -6,7 +6,7 @@ import itertools
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -109,15 +109,11 @@ def _about_subwords(lines: Mapping[str, list[str]], subword_option: str) -> str:
 
 def _about_accents(lines: Mapping[str, list[str]]) -> str:
     """Returns a warning if accents are characters of their own, or ""."""
-    found = [
-        path
-        for path, first in lines.items()
-        if sum(map(is_decomposed, first)) > _DECOMPOSED_SHARE * len(first)
-    ]
+    found = _affected(lines, is_decomposed, _DECOMPOSED_SHARE)
     if not found:
         return ""
     return (
-        f"{' and '.join(found)}: letters and their accents are separate characters (Unicode's "
+        f"{found}: letters and their accents are separate characters (Unicode's "
         "decomposed form), which makes other words of them than the usual form has, and which "
         "Moses splits: normalise all text to NFC, for example with `uconv -x nfc`"
     )
@@ -126,14 +122,19 @@ def _about_accents(lines: Mapping[str, list[str]]) -> str:
 def _about_raw_text(lines: Mapping[str, list[str]]) -> str:
     """Returns a warning if text that is split at spaces is raw, or ""."""
     for is_affected, meaning in _RAW_TEXT.items():
-        found = [
-            path
-            for path, first in lines.items()
-            if sum(map(is_affected, first)) > _RAW_SHARE * len(first)
-        ]
+        found = _affected(lines, is_affected, _RAW_SHARE)
         if found:
-            return f"{' and '.join(found)}: {meaning}"
+            return f"{found}: {meaning}"
     return ""
+
+
+def _affected(
+    lines: Mapping[str, list[str]], is_affected: Callable[[str], bool], share: float
+) -> str:
+    """Names the files of whose first lines more than this share is affected; "" for none."""
+    return " and ".join(
+        path for path, first in lines.items() if sum(map(is_affected, first)) > share * len(first)
+    )
 
 
 def _first_lines(path: PathLike) -> list[str]:

@@ -55,9 +55,9 @@ def memory_contents(model: Seq2Seq, text: TextProcessor, ids: list[int]) -> Memo
 
 def _slots(state: Any) -> tf.Tensor | None:
     """Returns the slots `[B, N, W]` of a state; None if it has no memory of slots."""
-    memory = getattr(state, "memory", None)
-    memory = getattr(memory, "memory", memory)
-    return memory if tf.is_tensor(memory) and len(memory.shape) == 3 else None  # type: ignore
+    part = getattr(state, "memory", None)
+    memory: Any = getattr(part, "memory", part)
+    return memory if tf.is_tensor(memory) and memory.shape.rank == 3 else None
 
 
 def _slot_labels(prepared: Prepared, tokens: list[str], slots: int) -> list[str]:

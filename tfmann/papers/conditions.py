@@ -246,10 +246,9 @@ def _start_weights(record: Record, other: Record) -> str | None:
     """
     if record["row"] == other.get("start"):
         return record.get("weights_sha256")
-    start = record.get("start")
-    return (
-        record.get("init_sha256") if start and start in (other.get("start"), other["row"]) else None
-    )
+    if record.get("start") in {other.get("start"), other["row"]} - {None}:
+        return record.get("init_sha256")
+    return None
 
 
 def _corpus_size(records: Sequence[Record], paper_pairs: int) -> str:
