@@ -13,7 +13,7 @@ from helpers import faults, tiny_runs
 from helpers.shipped_runs import FIRST, STEPS, read, training_command
 
 from tfmann import api, nmt
-from tfmann.cli import dev_evaluation
+from tfmann.cli import dev_evaluation, evaluation_summaries
 from tfmann.training import checkpoint, checkpoint_series
 from tfmann.training.perplexity import Perplexity
 from tfmann.training.train_step import TrainStep
@@ -122,6 +122,28 @@ def test_a_run_that_ends_between_two_evaluations_evaluates_its_last_weights(
     assert "has made 3 updates, more than num_train_steps=2" in "".join(capsys.readouterr())
     results = json.loads((tmp_path / "results.json").read_text())
     assert [point["step"] for point in results["history"]] == [2, 3] and results["steps"] == 3
+
+
+def test_a_figure_that_fails_loses_no_update(data, tmp_path, monkeypatch):
+    """The step is saved first, and the command continues after it."""
+    shown = []
+
+    def show_memory(board, translator, step, *rest):
+        if step == 4:
+            shown.append(step)
+            raise RuntimeError("no room for the figure")
+        shown.append(step)
+        assert checkpoint_series.steps(str(tmp_path / "checkpoints"))[-1] == step
+
+    monkeypatch.setattr(evaluation_summaries, "show_memory", show_memory)
+    argv = tiny_runs.flags(data, tmp_path, num_train_steps=5, steps_per_external_eval=2)
+    with pytest.raises(RuntimeError, match="no room for the figure"):
+        nmt.main(argv)
+    assert checkpoint_series.steps(str(tmp_path / "checkpoints")) == [2, 4]
+    assert nmt.main(argv) == 0
+    assert shown == [2, 4, 5]
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert [point["step"] for point in results["history"]] == [2, 4, 5]
 
 
 def test_evaluations_may_be_greedy_and_of_the_first_sentences(data, tmp_path, monkeypatch):

@@ -184,6 +184,18 @@ def test_batches_of_tokens_hold_so_many_padded_targets(pool):
     assert len({len(batch.source) for batch in batches}) > 3
 
 
+@pytest.mark.parametrize(
+    "kind, size, fewest",
+    [("sentences", 16, 0.999), ("sentences", 999, 0.999), ("tokens", 200, 0.7)],
+)
+def test_the_words_of_a_batch_are_foretold(kind, size, fewest):
+    """Of tokens as many as may be in it, of which padding takes a part."""
+    data = training(random_lengths(96, seed=2), batch_type=kind, batch_size=size)
+    words = [batch.words for batch in epoch_of(data, 0)]
+    mean = np.mean(words) if kind == "sentences" else np.max(words)
+    assert fewest * data.words_per_batch <= mean <= data.words_per_batch + 1
+
+
 def test_a_pool_of_batches_of_tokens_is_a_part_of_the_corpus():
     """If all pairs were sorted together, no batch would begin below the end of a shorter one."""
     data = training(random_lengths(400), batch_type="tokens", batch_size=200, bucket_pool=2)

@@ -52,3 +52,20 @@ def test_a_piece_joins_the_word_before_it(tmp_path):
         assert boundaries.are_words(ids)
         words = sum(not boundaries.joins[i] for i in ids)
         assert words >= len(line.split())
+
+
+@pytest.mark.parametrize(
+    "piece, joins",
+    [
+        ("er", True),
+        ("\u2581er", False),
+        ("\u0301e", True),
+        ("7", True),
+        (",", False),
+        ("\u20ac", False),
+    ],
+)
+def test_letters_digits_and_accents_join_the_word_before_them(piece, joins):
+    segmenter = SentencePieceSegmenter.__new__(SentencePieceSegmenter)  # its model is not read
+    encoder = TextEncoder(Vocabulary.from_tokens([piece]), segmenter)
+    assert word_boundaries(encoder).joins.tolist()[3:] == [joins]

@@ -59,13 +59,15 @@ class DevEvaluation:
         self._prefix = hparams.require("dev_prefix", "training needs it")
         self._perplexity = Perplexity(translator.model)
         self._words = min(max(words, _LEAST_WORDS), _MOST_WORDS)
+        self._best: list[Translation] = []
+        self._documents: list[int] | None = None
 
     def run(self, state: TrainState, board: Board) -> float:
         """Evaluates the model at a step, and adds the result to the history of `state`.
 
         Args:
           state: the progress of the run.
-          board: takes curves, a sample, and the memory at the watched sentences.
+          board: takes curves and a sample.
 
         Returns:
           BLEU.
@@ -98,14 +100,22 @@ class DevEvaluation:
                 "addresses": addresses,
             }
         )
-        arguments = (board, self.translator, state.step, best, documents)
         watched = self.hparams.num_attention_images
         evaluation_summaries.show_sample(board, log, state.step, lines, target, best, watched)
+        self._best, self._documents = best, documents
+        return score
+
+    def show_memory(self, step: int, board: Board) -> None:
+        """Shows the memory at the watched sentences of the last evaluation, which was of `step`.
+
+        The weights must be those that were evaluated.
+        """
+        arguments = (board, self.translator, step, self._best, self._documents)
         evaluation_summaries.show_memory(*arguments)
         if self._cell.has_cache:
             evaluation_summaries.show_recency(*arguments)
+        self._best = []
         board.flush()
-        return score
 
     def _translate(self, lines: list[str], documents: list[int] | None) -> list[Translation]:
         """Returns the best translations, with a progress bar where a terminal shows it."""

@@ -149,7 +149,9 @@ class TrainingSession:
             self.log(advice)
         self.board = Board(self.folder.path("train_log"))
         self.board.hparams(config.chosen(self.hparams))
-        hooks = trainer.Hooks(self.log, self._on_stats, self.evaluate, self._on_best)
+        hooks = trainer.Hooks(
+            self.log, self._on_stats, self.evaluate, self._on_best, self._show_memory
+        )
         try:
             trainer.train(self.train_step, self.data, state, self.folder.checkpoints, hooks)
             results = self._score(state)
@@ -161,7 +163,9 @@ class TrainingSession:
 
     def _follow(self, state: TrainState) -> None:
         """Makes the updates of a worker that is not the chief, and waits for the chief's end."""
-        hooks = trainer.Hooks(self.log, lambda *_: None, lambda _: 0.0, lambda _: None)
+        hooks = trainer.Hooks(
+            self.log, lambda *_: None, lambda _: 0.0, lambda _: None, lambda _: None
+        )
         trainer.train(self.train_step, self.data, state, self.folder.checkpoints, hooks)
         self.workers.wait()
         self.workers.part()
@@ -314,6 +318,10 @@ class TrainingSession:
         """Evaluates the model on dev; returns BLEU."""
         assert self.board is not None
         return self.dev_evaluation.run(state, self.board)
+
+    def _show_memory(self, step: int) -> None:
+        assert self.board is not None
+        self.dev_evaluation.show_memory(step, self.board)
 
     def _on_best(self, state: TrainState) -> None:
         weights = self.train_step.weight_arrays()

@@ -29,6 +29,7 @@ class Hooks:
     on_stats: Callable[[int, dict[str, float]], None]
     evaluate: Callable[[TrainState], float]  # dev BLEU
     on_best: Callable[[TrainState], None]
+    show: Callable[[int], None]  # what the last evaluation saw, when its step is saved
 
 
 class Stopped(UserError):
@@ -90,6 +91,8 @@ def train(
             saving = due(evaluate_every) or due(save_every)
             if saving or stopping:
                 save(train_step, state, root, between=not saving)
+                if due(evaluate_every):
+                    hooks.show(state.step)
                 meter.reset()
                 # waits for all workers, so that none ends before the chief has saved
                 if workers.reduce_any(bool(stop)):
@@ -110,6 +113,7 @@ def _end(train_step: TrainStep, state: TrainState, root: str, hooks: Hooks) -> N
     if workers.reduce_any(workers.chief and not is_evaluated(state)):  # others have no history
         _evaluate(train_step, state, hooks)
         save(train_step, state, root)
+        hooks.show(state.step)
     if state.step > last:
         hooks.log(f"the run has made {state.step} updates, more than num_train_steps={last}")
     elif state.step < last:
