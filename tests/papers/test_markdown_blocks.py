@@ -1,6 +1,7 @@
-"""The tables of docs/results.md and of the page have the numbers of results/, and no others."""
+"""The tables of docs/results and of the page have the numbers of results/, and no others."""
 
 import html
+import re
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,13 @@ from tfmann.errors import UserError
 from tfmann.papers import markdown_blocks, rendering
 from tfmann.papers.claim import UntestedClaim
 from tfmann.papers.claims import CLAIMS
-from tfmann.papers.tables import PAPERS
+from tfmann.papers.tables import PAPERS, TABLES
 from tfmann.report import results_page
 
 ROOT = Path(__file__).resolve().parents[2]
+PAGES = {
+    path.name: path.read_text("utf-8") for path in markdown_blocks.pages(ROOT / "docs" / "results")
+}
 REGION = "<!-- results: {} -->\n{}<!-- end -->\n"
 
 
@@ -26,10 +30,18 @@ def results(tmp_path):
     )  # fmt: skip
 
 
-def test_the_readme_is_what_the_results_say():
-    text = (ROOT / "docs" / "results.md").read_text("utf-8")
-    assert markdown_blocks.fill(text, ROOT / "results") == text, "run: tfmann report readme"
-    assert "<!-- results: claims -->" in text
+@pytest.mark.parametrize("page", PAGES)
+def test_the_pages_are_what_the_results_say(page):
+    filled = markdown_blocks.fill(PAGES[page], ROOT / "results")
+    assert filled == PAGES[page], "run: tfmann report readme"
+
+
+def test_every_table_is_on_one_page():
+    names = re.findall("<!-- results: (.*) -->", "".join(PAGES.values()))
+    recorded = {path.stem for path in (ROOT / "results").glob("*.jsonl")} & {
+        f"{name}-{scale}" for name, table in TABLES.items() for scale in table.scales
+    }
+    assert len(names) == len({*names}) and {*names} >= {*recorded, "claims", "overview"}
 
 
 def test_all_columns_are_what_the_results_say():
@@ -54,16 +66,15 @@ def test_the_page_of_the_recorded_results_is_small(results_of_the_page):
      ("cache-subtitle-cpu", "the first 600 of 2,959 episodes")],
 )  # fmt: skip
 def test_the_training_corpus_is_named_below_a_table_everywhere(table, note, results_of_the_page):
-    text = (ROOT / "docs" / "results.md").read_text("utf-8")
-    region = text.split(f"<!-- results: {table} -->")[1].split("<!-- end -->")[0]
+    region = "".join(PAGES.values()).split(f"<!-- results: {table} -->")[1].split("<!-- end -->")[0]
     assert f"train: {note}" in region
     panel = results_of_the_page.split(f'id="{table}"')[1].split("</details>")[0]
     assert f"<li>train: {note.replace(chr(39), '&#39;')}" in panel
     is_stand_in = note.startswith("not")
     for part in (region, panel):
         assert ("; a stand-in for the paper's corpus)" in html.unescape(part)) == is_stand_in
-    claims_of_readme = text.split("<!-- results: claims -->")[1].split("<!-- end -->")[0]
-    for line in claims_of_readme.splitlines():
+    claims = PAGES["claims.md"].split("<!-- results: claims -->")[1].split("<!-- end -->")[0]
+    for line in claims.splitlines():
         for name, replaced in (("ro-en", "training text"), ("en-ja", "corpus")):
             is_named = f"a stand-in for the paper's {replaced}" in line
             assert is_named == (f"| {name}, scale cpu" in line)
@@ -152,6 +163,15 @@ def test_the_command_writes_once(results, tmp_path, capsys):
     before = path.read_bytes()
     assert command.main(argv) == 0 and "as the results have it" in capsys.readouterr().err
     assert path.read_bytes() == before
-    for wrong in ([f"--readme={tmp_path / 'none'}"], ["--results_dir=nowhere"]):
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    for name, text in {"1.md": "no block\n", "2.md": before.decode()}.items():
+        (folder / name).write_text(text)
+    assert command.main([*argv, f"--readme={folder}"]) == 0
+    assert capsys.readouterr().err == f"{folder / '2.md'} is as the results have it\n"
+    (folder / "2.md").unlink()
+    for wrong in (
+        [f"--readme={tmp_path / 'none'}"], [f"--readme={folder}"], ["--results_dir=nowhere"]
+    ):  # fmt: skip
         assert command.main([*argv, *wrong]) == 1
         assert capsys.readouterr().err.startswith("tfmann: ")

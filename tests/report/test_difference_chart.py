@@ -78,7 +78,7 @@ def test_the_command_writes_the_figures_that_the_file_shows(tmp_path, monkeypatc
 
 
 def test_the_figures_are_what_the_results_say():
-    folder = ROOT / "docs" / FIGURES
+    folder = ROOT / "docs" / "results" / FIGURES
     figures = difference_chart.render_figures(ROOT / "results")
     written = {path.stem: path.read_text("utf-8") for path in folder.iterdir()}
     assert written == figures, "run: tfmann report readme; git rm those of no table"

@@ -4,7 +4,7 @@
     tfmann report memory ...                        the same for a line of a file, no page
     tfmann report runs --out_dir=runs               scores, curves and sentences of your runs
     tfmann report page                              all results as one HTML page
-    tfmann report readme                            the tables of a Markdown file
+    tfmann report readme                            the tables of Markdown files
     tfmann report gallery ...                       one figure of each cell, at a sentence
 
 `memory` runs the model over a reference, or else over its own translation. If the model reads other
@@ -134,10 +134,13 @@ def _add_results(commands: argparse._SubParsersAction[ArgumentParser]) -> None:
         action="store_true",
         help="for tables without finished runs, keep the sentences of the page at --output",
     )
-    readme_parser = commands.add_parser("readme", help="the tables of a Markdown file")
+    readme_parser = commands.add_parser("readme", help="the tables of Markdown files")
     readme_parser.set_defaults(command=_readme)
-    page = "docs/results.md"
-    readme_parser.add_argument("--readme", default=page, help=f"the file (default: {page})")
+    readme_parser.add_argument(
+        "--readme",
+        default="docs/results",
+        help="a file, or the folder of several (default: %(default)s)",
+    )
     for parser in (page_parser, readme_parser):
         parser.add_argument(
             "--results_dir", default="results", help="the records (default: results)"
@@ -219,10 +222,11 @@ def _write_page(path: str, text: str) -> None:
 
 
 def _readme(args: argparse.Namespace) -> None:
-    readme, results = Path(args.readme), _results_dir(args)
-    changed = markdown_blocks.update_file(readme, results)
-    difference_chart.write_figures(readme, results)
-    print_message(f"{args.readme} {'is written' if changed else 'is as the results have it'}")
+    pages, results = markdown_blocks.pages(Path(args.readme)), _results_dir(args)
+    changed = [markdown_blocks.update_file(page, results) for page in pages]
+    difference_chart.write_figures(pages, results)
+    for page, is_changed in zip(pages, changed):
+        print_message(f"{page} {'is written' if is_changed else 'is as the results have it'}")
 
 
 def _gallery(args: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""Tables and claims in a Markdown file, between comments; the rest of the file stays as it is.
+"""Tables and claims in Markdown files, between comments; the rest of a file stays as it is.
 
 A block is `<!-- results: NAME -->`, generated text, `<!-- end -->`. NAME is a table with its scale,
 such as `vi-en-cpu`, or `claims`, or `overview`. A table shows figures of its differences, and the
@@ -25,9 +25,10 @@ from tfmann.papers.table import Table
 from tfmann.papers.tables import TABLES
 from tfmann.utils.files import atomic_write
 
-FIGURES = "figures/results"  # from the folder of the file
+FIGURES = "figures"  # from the folder of the file
 OVERVIEW = "overview"  # the block, and its figure
-_BLOCK = re.compile(r"(<!-- results: (.*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+_BEGIN = "<!-- results: "
+_BLOCK = re.compile(rf"({_BEGIN}(.*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 _COLUMNS = (
     "brevity penalty",
     "AER",
@@ -46,16 +47,34 @@ _UNTESTED = "Statements of the papers that no record can test"
 CLAIM_HEADING = ("verdict", "claim", "paper", "measured on", "conditions", "evidence")
 
 
+def pages(path: Path) -> list[Path]:
+    """Returns a file, or the Markdown files with blocks of a folder.
+
+    Raises:
+      UserError: no file of the folder has a block, or one cannot be read.
+    """
+    if not path.is_dir():
+        return [path]
+    found = [file for file in sorted(path.glob("*.md")) if _BEGIN in _read(file)]
+    if not found:
+        raise UserError(f"{path} has no Markdown file with '{_BEGIN}NAME -->'")
+    return found
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot read {path}: {error}") from None
+
+
 def update_file(path: Path, results_dir: Path) -> bool:
     """Updates the blocks of a file; returns whether anything changed.
 
     Raises:
       UserError: the file cannot be read or written, has no block, or one with an unknown name.
     """
-    try:
-        before = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise UserError(f"cannot read {path}: {error}") from None
+    before = _read(path)
     after = fill(before, results_dir, str(path))
     if after != before:
         with atomic_write(path) as file:
@@ -70,7 +89,7 @@ def fill(text: str, results_dir: Path, name: str = "the text") -> str:
       UserError: there is no block, one is not ended, or one has an unknown name.
     """
     blocks = len(_BLOCK.findall(text))
-    if not blocks or blocks != text.count("<!-- results: "):
+    if not blocks or blocks != text.count(_BEGIN):
         raise UserError(
             f"{name}: expected '<!-- results: NAME -->', each followed by '<!-- end -->' on a line "
             "of its own"

@@ -108,20 +108,20 @@ def difference_charts(table: Table, records: Sequence[Record]) -> list[Differenc
     return [_comparison_chart(comparison) for comparison in comparisons(table, records)]
 
 
-def write_figures(readme: Path, results_dir: Path) -> None:
-    """Writes the charts that a Markdown file shows, next to it.
+def write_figures(pages: Sequence[Path], results_dir: Path) -> None:
+    """Writes the charts that Markdown files show, next to them.
 
     Args:
-      readme: a file that `markdown_blocks.update_file` has filled from the same records.
+      pages: files that `markdown_blocks.update_file` has filled from the same records.
       results_dir: folder of the records.
     """
     figures = render_figures(results_dir)
-    folder = readme.parent / FIGURES
-    shown = re.findall(rf"\({FIGURES}/([\w-]+)\.svg\)", readme.read_text("utf-8"))
-    for name in filter(figures.__contains__, shown):
-        folder.mkdir(parents=True, exist_ok=True)
-        with atomic_write(folder / f"{name}.svg") as file:
-            file.write(figures[name].encode("utf-8"))
+    for page in pages:
+        shown = re.findall(rf"\({FIGURES}/([\w-]+)\.svg\)", page.read_text("utf-8"))
+        for name in filter(figures.__contains__, shown):
+            (page.parent / FIGURES).mkdir(parents=True, exist_ok=True)
+            with atomic_write(page.parent / FIGURES / f"{name}.svg") as file:
+                file.write(figures[name].encode("utf-8"))
 
 
 def render_figures(results_dir: Path) -> dict[str, str]:

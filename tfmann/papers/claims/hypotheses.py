@@ -1,11 +1,12 @@
 """Hypotheses of our own, written down before the runs that test them were made.
 
 On Vi-En and Ro-En, NTM-style attention was ahead of the attentional encoder-decoder, most of all in
-long sentences (docs/results.md). That lead was seen first and explained afterwards, so these runs
-do not prove the explanation: an address that starts from that of the step before, rather than from
-content alone, keeps its place in a sentence that is longer than those of training. `synthetic-long`
-tests it on other sentences. There the same attention without gate and shift, by content alone, is
-the control: what it has too, such as strength and sharpening, is no reason for a lead over it.
+long sentences (docs/results/vi_en.md). That lead was seen first and explained afterwards, so these
+runs do not prove the explanation: an address that starts from that of the step before, rather than
+from content alone, keeps its place in a sentence that is longer than those of training.
+`synthetic-long` tests it on other sentences. There the same attention without gate and shift, by
+content alone, is the control: what it has too, such as strength and sharpening, is no reason for a
+lead over it.
 
 The first runs showed that lead with both, and a second explanation. The encoder-decoder's scores
 are cosines times one number, the gain, which starts at 5. Adam moves a single number slowly, so in
