@@ -222,6 +222,7 @@ def test_a_memory_is_measured_in_an_invented_domain(capfd):
         assert record["tau"] == pytest.approx(record["median"] * record["factor"])
 
 
+@pytest.mark.thorough
 def test_stores_of_a_memory_are_measured(corpus, capfd):
     prefixes = f"--memory={corpus}/train", f"--test={corpus}/test"
     datastore.main([*prefixes, "--pairs=20", "--lines=4"])

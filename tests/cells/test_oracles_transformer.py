@@ -163,7 +163,7 @@ def test_a_window_that_no_word_leaves_is_as_any_wider_one():
         np.testing.assert_allclose(result, results[0], atol=1e-5)
 
 
-@pytest.mark.quick("transformer-window", "transformer-rewriting")
+@pytest.mark.quick("transformer-rewriting")
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_padding_changes_nothing(variant):
     model, batch = small_models.model(variant), small_models.batch([(2, 6), (7, 6)])

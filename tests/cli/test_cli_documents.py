@@ -52,6 +52,7 @@ def are_alike(rows, expected):
     return texts and max(map(abs, difference)) < 2e-4
 
 
+@pytest.mark.thorough
 def test_ids_and_blank_lines_say_the_same(model, folder):
     n_best = {"num_translations_per_input": 2}
     by_id = scores(

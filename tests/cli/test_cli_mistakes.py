@@ -151,7 +151,7 @@ def run(tmp_path_factory):
     return home / "run"
 
 
-def test_changed_settings_are_named(run, monkeypatch, tmp_path):
+def test_changed_settings_are_named(untraced, run, monkeypatch, tmp_path):
     shutil.copytree(run.parent, tmp_path / "home")
     monkeypatch.chdir(tmp_path / "home")
     log = tmp_path / "home" / "run" / "train.log"
@@ -190,7 +190,7 @@ def test_a_run_whose_text_is_elsewhere_says_what_to_give(
     fails(command(run, **flags), capsys, 1, words)
 
 
-def test_a_run_continues_elsewhere_with_the_given_text(run, monkeypatch, tmp_path):
+def test_a_run_continues_elsewhere_with_the_given_text(untraced, run, monkeypatch, tmp_path):
     shutil.copytree(run, tmp_path / "moved")
     monkeypatch.chdir(tmp_path)
     text = run.parent / "text"

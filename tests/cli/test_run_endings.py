@@ -124,7 +124,7 @@ def test_a_run_that_ends_between_two_evaluations_evaluates_its_last_weights(
     assert [point["step"] for point in results["history"]] == [2, 3] and results["steps"] == 3
 
 
-def test_a_figure_that_fails_loses_no_update(data, tmp_path, monkeypatch):
+def test_a_figure_that_fails_loses_no_update(untraced, data, tmp_path, monkeypatch):
     """The step is saved first, and the command continues after it."""
     shown = []
 
@@ -146,7 +146,9 @@ def test_a_figure_that_fails_loses_no_update(data, tmp_path, monkeypatch):
     assert [point["step"] for point in results["history"]] == [2, 4, 5]
 
 
-def test_evaluations_may_be_greedy_and_of_the_first_sentences(data, tmp_path, monkeypatch):
+def test_evaluations_may_be_greedy_and_of_the_first_sentences(
+    untraced, data, tmp_path, monkeypatch
+):
     written = []
     monkeypatch.setattr(dev_evaluation, "write_lines", lambda _, lines: written.append(lines))
     argv = tiny_runs.flags(
@@ -273,7 +275,7 @@ def test_weights_that_begin_beyond_float32_end_the_run_with_one_message(data, tm
     assert stderr.count("\n") == 1
 
 
-def test_a_run_that_diverges_is_shown_to_its_end(data, tmp_path, capsys):
+def test_a_run_that_diverges_is_shown_to_its_end(untraced, data, tmp_path, capsys):
     """Losses far beyond what a perplexity can be the exponential of."""
     out = tmp_path / "out"
     assert nmt.main(tiny_runs.flags(data, out, optimizer="sgd", learning_rate=1e6,

@@ -99,6 +99,7 @@ def test_a_line_without_tokens_is_answered_like_a_blank_one(tmp_path):
     assert len(conversation.answer(line)) == 4
 
 
+@pytest.mark.thorough
 def test_answers_begin_with_and_contain_given_words(folder, conversation):
     free = conversation.answer(LINES[0])
     assert conversation.run_command(":prefix KATZE DER") == []

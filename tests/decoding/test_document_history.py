@@ -96,6 +96,7 @@ def test_a_sentence_is_read_after_the_references_of_those_before_it(name):
     assert any(abs(a.score - b.score) > 1e-3 for a, b in zip(translated, run(name)))
 
 
+@pytest.mark.quick("shallow", "summary")
 @pytest.mark.parametrize("name", list(SETTINGS))
 def test_a_sentence_is_read_after_those_of_another_document(name):
     with_own_history = run(name)

@@ -60,6 +60,7 @@ def mixture():
     return ensemble_translator(*members), members
 
 
+@pytest.mark.quick("variants1")
 @pytest.mark.parametrize("variants", MIXTURES)
 def test_searches_of_an_ensemble_equal_the_oracle(variants):
     members = [large_model(variant, seed) for seed, variant in enumerate(variants, start=3)]

@@ -250,7 +250,7 @@ def test_a_wide_beam_finds_every_translation_with_the_phrases(kind):
         assert [h.ids for h in in_steps] == [h.ids for h in everything]
 
 
-@pytest.mark.quick("luong-joining")
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("variant", "kind"),
     [("luong", "words"), ("luong", "open"), ("luong", "joining"), ("ntm-heads", "words")],

@@ -243,7 +243,6 @@ def make_system(kind, lexicon_file, **settings):
 
 
 @pytest.mark.quick("cache")
-@pytest.mark.quick("beam_search", "cache")
 @pytest.mark.parametrize("kind", ["greedy", "beam_search", "cache", "ensemble"])
 def test_texts_have_the_words_of_their_lists_whatever_their_batch(kind, lexicon_file):
     system = make_system(kind, lexicon_file)

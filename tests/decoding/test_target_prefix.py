@@ -86,7 +86,7 @@ def test_a_sample_begins_with_its_words():
     np.testing.assert_array_equal(sampled.ids[20:, :, :width], free.ids[20:, :, :width])
 
 
-@pytest.mark.quick("beam_search", "cache")
+@pytest.mark.quick("cache")
 @pytest.mark.parametrize("kind", ["greedy", "beam_search", "cache", "ensemble"])
 def test_texts_begin_with_the_words_whatever_their_batch(kind):
     settings = {"infer_mode": "greedy"} if kind == "greedy" else BEAM

@@ -15,8 +15,11 @@ def ci(machine: Machine) -> Machine:
     machine.add_tools("bash", "cat", "dirname", "grep", "mktemp", "rm", "tail", "tee")
     machine.add(
         "make",
-        'for word in "$@"; do case $word in PYTHON=* | TENSORFLOW=*) export "$word" ;; esac; done\n'
-        'echo "$1 ${PYTHON-none} ${TENSORFLOW-}" >>make.calls',
+        'for word in "$@"; do case $word in *=*) export "$word" ;; esac; done\n'
+        'for word in "$@"; do case $word in\n'
+        "-* | *=*) ;;\n"
+        '*) echo "$word ${PYTHON-none} ${TENSORFLOW-}" >>make.calls ;;\n'
+        "esac; done",
     )
     machine.add("chromium", "exit 0")
     folder = machine.checkout / ".ci"

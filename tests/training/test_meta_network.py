@@ -77,6 +77,7 @@ def test_the_network_learns_when_the_nearest_word_is_right(trained):
     assert 1000 < result.updates <= updates <= meta_network.UPDATES
 
 
+@pytest.mark.thorough
 def test_where_the_memory_is_never_right_the_model_is_left_alone():
     positions, sentences = corpus(40)
     positions = positions._replace(references=np.full_like(positions.references, 3))
