@@ -55,11 +55,14 @@ def test_a_port_that_is_taken_is_refused_at_once(capsys, model):
         ("--session_minutes=nan", "--session_minutes: expected more than 0"),
         ("--beam_width=0", "beam_width: 0 is below"),
         ("--shortlist=none", "shortlist: there is no file none"),
+        ("--infer_mode=greedy --beam_width=5", "--beam_width has no effect"),
+        # a request may ask for a beam, which reads the weight
+        ("--infer_mode=greedy --length_penalty_weight=1 --shortlist=none", "there is no file none"),
     ],
 )
 def test_what_cannot_be_done_is_refused(capsys, model, flag, words):
     status = 2 if "more than" in words or "beam" in words else 1
-    fails([f"--model={model}", "--port=0", flag], capsys, status, words, main=serve.main)
+    fails([f"--model={model}", "--port=0", *flag.split()], capsys, status, words, main=serve.main)
 
 
 def health(port):

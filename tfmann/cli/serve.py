@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tfmann import config
 from tfmann.cli.model_flags import add_model, add_settings, given_settings
+from tfmann.config import HParams
 from tfmann.config.search import SHORTLIST_SETTINGS, WORD_MEMORY_SETTINGS
 from tfmann.data import lexicon, memory_files
 from tfmann.errors import UsageError, print_message, run_command
@@ -42,7 +43,7 @@ def _run(args: argparse.Namespace) -> None:
     server.require_extra("serve")
     limits = _limits(args)
     settings = given_settings(args, _SETTINGS)
-    hparams = config.settings_of_command(args.model, settings)
+    hparams = _hparams(args.model, settings)
     lexicon.require(hparams, args.model)
     memory_files.require(hparams)
     listener = server.bind(args.host, args.port)
@@ -64,6 +65,16 @@ def _run(args: argparse.Namespace) -> None:
             f"serving on {server.url(listener)}: POST /translate, GET /health, GET /metrics"
         )
         server.serve(app.make_app(service, args.host, print_message), listener, stop)
+
+
+def _hparams(model: str, settings: Mapping[str, Any]) -> HParams:
+    """Returns the settings of a model; refuses one of `settings` that no request would read."""
+    hparams = config.settings_of_model(model, settings)
+    # a request that asks for a beam gives its width, and finds the rest here
+    of_requests = hparams.replace(infer_mode="beam_search", num_translations_per_input=1)
+    for name in settings:
+        config.refuse_idle([name], hparams if name == "beam_width" else of_requests)
+    return hparams
 
 
 def add_address(parser: argparse.ArgumentParser) -> None:

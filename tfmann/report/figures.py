@@ -34,6 +34,7 @@ _AVERAGED = 300  # sentences, and the rest of their documents, in such an averag
 # Captions by the name of a figure, with the figure of a paper that it corresponds to.
 _CAPTIONS = {
     "attention": "attention: where each word looked (Collier & Beel 2019, Figure 3)",
+    "coverage": "coverage: how much of each source word was translated (Tu et al. 2016)",
     "rounds": "rounds of attention, and where each wrote (Meng et al. 2018, Figure 3)",
     "write_head": "write head: its address and the address's parts (Collier & Beel 2019, Figure 4)",
     "read_head": "read head: its address and the address's parts (Collier & Beel 2019, Figure 5)",
