@@ -135,10 +135,13 @@ def test_runs_that_start_from_other_weights_are_named():
         for row in ("rnnsearch_longer", "cache")
     )
 
-    def words(rival, *records):
+    def conditions(rival, *records):
         tested = claim(row="cache", rival=rival, tables=("cache-subtitle",))
         (verdict,) = judge_claim(tested, list(records), "cache-subtitle", "cpu")
-        return verdict.conditions.partition("not from the same start with ")[2]
+        return verdict.conditions
+
+    def words(rival, *records):
+        return conditions(rival, *records).partition("not from the same start with ")[2]
 
     assert words("rnnsearch", *base, *cache) == words("rnnsearch_longer", *longer, *cache) == ""
     cache[1]["init_sha256"] = "other"
@@ -147,6 +150,12 @@ def test_runs_that_start_from_other_weights_are_named():
     )
     del cache[1]["init_sha256"]  # of an older version
     assert words("rnnsearch", *base, *cache) == words("rnnsearch_longer", *longer, *cache) == ""
+    # and then known to be trained elsewhere
+    cache[1]["hardware"] = {"cpu": "d", "gpus": []}
+    for rival, of_rival in (("rnnsearch", base), ("rnnsearch_longer", longer)):
+        assert conditions(rival, *of_rival, *cache).endswith(
+            "on other processors, and perhaps not from the same start with seed 2"
+        )
 
 
 def test_the_paper_s_own_corpus_is_distinguished_from_others():

@@ -129,3 +129,24 @@ def test_the_overview_compares_a_row_with_the_baseline_that_it_names():
     (part,) = overview(shown, records)
     assert part.rival.name == "luong"
     assert [difference.title for difference in part.differences] == ["M"]
+
+
+def test_a_row_without_training_is_compared_with_its_weights_and_what_starts_from_them():
+    shown = table(
+        Row("base", "B"), Row("other", "O"), Row("gate", "G", start="other"),
+        Row("free", "F", weights="other"), baselines=("base", "gate"),
+    )  # fmt: skip
+    assert shown.shown_rivals("free") == ["gate", "other"]
+    assert shown.shown_rivals("other") == ["base", "gate"] == shown.shown_rivals("unknown")
+    assert shown.shown_baselines == ["base", "gate", "other"]
+    records = [
+        record(row, bleu, seed=seed, **FLAT)
+        for seed in (1, 2, 3)
+        for row, bleu in (("base", 10.0), ("other", 11.0), ("free", 12.0 + seed / 10))
+    ]
+    compared = [
+        (c.rival.name, [d.title for d in c.differences]) for c in comparisons(shown, records)
+    ]
+    assert compared == [("base", ["O"]), ("other", ["F"])]
+    ((rival, (difference,)),) = overview(shown, records)
+    assert rival.name == "other" and difference.mean == pytest.approx(1.2)

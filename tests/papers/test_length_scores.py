@@ -14,17 +14,17 @@ ROWS = (Row("a", "A"), Row("b", "B"), Row("c", "C"))
 
 
 def by_length(*scores):
-    """Returns the classes of a record, with 4 sentences each."""
+    """Returns the classes of a record, with 20 sentences each, and one with too few."""
     limits = (0, *(limit + 1 for limit in comparison.LIMITS))
     ends = (*comparison.LIMITS, None)
     return {"by_length": [
-        {"shortest": shortest, "longest": longest, "sentences": 4, "bleu": bleu}
-        for shortest, longest, bleu in zip(limits, ends, scores)
+        {"shortest": shortest, "longest": longest, "sentences": sentences, "bleu": bleu}
+        for shortest, longest, sentences, bleu in zip(limits, ends, (20, 20, 19), scores)
     ]}  # fmt: skip
 
 
 RECORDS = [
-    record("a", seed=1, **by_length(10.0, 20.0)),
+    record("a", seed=1, **by_length(10.0, 20.0, 40.0)),
     record("a", seed=2, **by_length(14.0, 20.0)),
     record("b", seed=1),
     record("c", seed=1, **by_length(30.0)),
@@ -73,13 +73,13 @@ def test_several_tests_have_the_mean_of_those_with_such_sentences():
 
 def test_systems_have_a_line_of_means_and_those_without_scores_none():
     rendered = length_scores.length_table(table(*ROWS), RECORDS)
-    assert rendered.heading == ["system", "0 to 10 (4)", "11 to 20 (4)"]
+    assert rendered.heading == ["system", "0 to 10 (20)", "11 to 20 (20)"]
     assert rendered.rows == [["A", "12.00 ± 2.83", "20.00 ± 0.00"], ["C", "30.00", "-"]]
 
 
 def test_the_text_of_a_table_ends_with_bleu_by_length():
     text = rendering.render(table(*ROWS), "cpu", RECORDS)
-    assert f"\n\n{length_scores.HEADING}:\n\n| system | 0 to 10 (4) | 11 to 20 (4) |\n" in text
+    assert f"\n\n{length_scores.HEADING}:\n\n| system | 0 to 10 (20) | 11 to 20 (20) |\n" in text
     assert text.endswith("| C | 30.00 | - |")
 
 
@@ -93,7 +93,7 @@ def test_a_block_folds_bleu_by_length_away(tmp_path, monkeypatch):
     monkeypatch.setitem(TABLES, "toy", table(*ROWS, scales=("cpu",)))
     block = "<!-- results: toy-cpu -->\n<!-- end -->\n"
     text = markdown_blocks.fill(block, write_results(tmp_path / "results", "toy-cpu", *RECORDS))
-    assert f"<summary>{length_scores.HEADING}</summary>\n\n| system | 0 to 10 (4)" in text
+    assert f"<summary>{length_scores.HEADING}</summary>\n\n| system | 0 to 10 (20)" in text
     assert text.endswith("| C | 30.00 | - |\n\n</details>\n<!-- end -->\n")
     assert markdown_blocks.fill(text, tmp_path / "results") == text
     old = markdown_blocks.fill(block, write_results(tmp_path / "old", "toy-cpu", record("a")))

@@ -274,6 +274,15 @@ def test_a_larger_cache_has_to_attend_more_to_as_many_of_the_latest_slots(decay,
     assert verdict.evidence.count("matching of the 12 latest slots: ") == 1
 
 
+def test_older_records_have_no_intervals_of_the_slots():
+    (claim,) = [claim for claim in CLAIMS if getattr(claim, "statistic", "") == "latest_slots"]
+    records = [of_cache(row, 1, [0.04] * 25) for row in ("cache", "cache_100")]
+    for run in records:
+        del run["inspection"]["recency_intervals"]
+    ((_, verdict),) = judgement.judge([claim], {("synthetic-tense", "tiny"): records}, NO_FOLDER)
+    assert verdict.status == INCONCLUSIVE and "latest slots: 0.48; " in verdict.evidence
+
+
 def test_the_claims_name_statistics_and_rows_that_exist():
     claims = [claim for claim in CLAIMS if isinstance(claim, MemoryClaim)]
     assert {claim.paper for claim in claims} == {"Collier & Beel 2019", "Tu et al. 2018"}

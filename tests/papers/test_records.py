@@ -24,7 +24,7 @@ def test_a_damaged_line_of_a_file_is_named(tmp_path, damaged):
     assert records.read_records(path) == [{"row": "a"}, {"row": "b"}]
 
 
-@pytest.mark.parametrize("key", ["row", "best", "hparams"])
+@pytest.mark.parametrize("key", ["row", "best", "hparams", "train_seconds"])
 def test_a_record_without_a_key_of_every_run_is_named(tmp_path, key):
     path = tmp_path / "vi-en-cpu.jsonl"
     runs = [record("a", seed=1), record("a", seed=2)]
@@ -32,6 +32,21 @@ def test_a_record_without_a_key_of_every_run_is_named(tmp_path, key):
     path.write_text("".join(json.dumps(run) + "\n" for run in runs), "utf-8")
     with pytest.raises(UserError, match=rf"record 2 \(row .*, seed 2\): no {key}\. Take"):
         records.read_results(tmp_path)
+
+
+def test_a_second_record_of_a_run_is_named(tmp_path):
+    path = tmp_path / "vi-en-cpu.jsonl"
+    runs = [record("a", seed=1), record("a", seed=2), record("a")]  # without a seed it is 1
+    path.write_text("".join(json.dumps(run) + "\n" for run in runs), "utf-8")
+    with pytest.raises(UserError, match=r"record 3 .*: record 1 is of the same row and seed"):
+        records.read_results(tmp_path)
+
+
+def test_a_row_without_training_has_no_time_of_training(tmp_path):
+    run = record("a", weights="b")
+    del run["train_seconds"], run["words_per_second"]
+    (tmp_path / "vi-en-cpu.jsonl").write_text(json.dumps(run) + "\n", "utf-8")
+    assert records.read_results(tmp_path) == {("vi-en", "cpu"): [run]}
 
 
 @pytest.mark.parametrize("key", ["row", "hardware"])

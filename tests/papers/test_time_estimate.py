@@ -8,9 +8,12 @@ from tfmann.papers.table_runs import estimate_time, format_duration
 
 @pytest.fixture
 def path(tmp_path):
-    lines = [("a", 600), ("a", 1200), ("b", 5400)]
+    lines = [("a", 1, 600), ("a", 2, 1200), ("b", 1, 5400)]
     hardware = {"cpu": "Some Processor", "cores": 2, "gpus": []}
-    runs = [record(row, train_seconds=seconds, hardware=hardware) for row, seconds in lines]
+    runs = [
+        record(row, seed=seed, train_seconds=seconds, hardware=hardware)
+        for row, seed, seconds in lines
+    ]
     return write_results(tmp_path, "toy-cpu", *runs) / "toy-cpu.jsonl"
 
 

@@ -11,11 +11,11 @@ from tfmann.papers.table import Table
 
 _COLUMNS: Mapping[str, str] = {  # docs/inspect.md defines them
     "same_position": "at the same source word",
-    "same_position_by_chance": "in random order",
-    "same_position_even_pace": "at an even pace",
+    "same_position_by_chance": "same word, in random order",
+    "same_position_even_pace": "same word, at an even pace",
     "overlap": "weight in common",
-    "overlap_by_chance": "in random order",
-    "overlap_even_pace": "at an even pace",
+    "overlap_by_chance": "weight, in random order",
+    "overlap_even_pace": "weight, at an even pace",
 }
 
 

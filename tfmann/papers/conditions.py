@@ -62,7 +62,7 @@ def conditions(
     own_pairs = _pairs_of_paper(claim.paper, name)
     parts = [
         _corpus_size(records, own_pairs or TABLES[claim.tables[0]].paper_pairs),
-        f"{len(pairs.seeds)} seeds" if len(pairs.seeds) > 1 else "one seed",
+        _describe_seeds(pairs, of_table),
         not_converged or "converged",
         *([other_settings] if other_settings else []),
         *([updates] if updates else []),
@@ -130,6 +130,16 @@ def rise_at_end(record: Record) -> float | None:
     return max(end) - max(before) if before else None
 
 
+def _describe_seeds(pairs: SeedPairs, of_table: Sequence[Record]) -> str:
+    """Returns how many seeds both rows have, and of how many if one of the two has more."""
+    number = len(pairs.seeds)
+    rows = [runs[0]["row"] for runs in (pairs.runs, pairs.rival_runs) if runs]
+    most = max((sum(run["row"] == row for run in of_table) for row in rows), default=0)
+    if most > number:
+        return f"{number if number > 1 else 'one'} of {most} seeds"
+    return f"{number} seeds" if number > 1 else "one seed"
+
+
 def _has_equal_updates(row: str, name: str, scale: str) -> bool:
     """Returns whether a row is in a table to have as many updates as those compared with it."""
     return any(other.equal_updates for other in TABLES[name].at(scale).rows if other.name == row)
@@ -179,7 +189,8 @@ def _not_converged(pairs: SeedPairs, of_table: Sequence[Record]) -> str:
         if len(measured_rises) < len(rises):
             unknown.append(row)
         elif (rise := statistics.fmean(measured_rises)) > MAX_RISE:
-            rising.append(f"{row} by {rise:.2f}")
+            decimals = 2 if round(rise, 2) > MAX_RISE else 4
+            rising.append(f"{row} by {rise:.{decimals}f}")
     reasons = []
     if rising:
         reasons.append(f"dev BLEU was still rising, {' and '.join(rising)}")
@@ -230,25 +241,40 @@ def _other_settings(pairs: SeedPairs) -> str:
 
 
 def _other_starts(pairs: SeedPairs) -> str:
-    """Names the seeds whose two runs start from other weights of a row, as far as is recorded."""
-    seeds = []
-    for seed, (run, rival) in zip(pairs.seeds, pairs.records):
+    """Names the seeds whose two runs start, or may start, from other weights of a row.
+
+    The row that both start from has other weights where another processor has trained it again; so
+    runs on different devices may have different starts, unless the records have their digests.
+    """
+    rivals = {metrics.seed_of(rival): rival for rival in pairs.rival_runs}
+    others, perhaps = [], []
+    for seed, run in zip(pairs.seeds, pairs.runs):
+        rival = rivals.get(seed)
+        if rival is None or not _have_one_start(run, rival):
+            continue
         ours, theirs = _start_weights(run, rival), _start_weights(rival, run)
-        if ours and theirs and ours != theirs:
-            seeds.append(str(seed))
-    return f"not from the same start with seed {', '.join(seeds)}" if seeds else ""
+        if ours and theirs:
+            others += [str(seed)] * (ours != theirs)
+        elif metrics.devices(run) != metrics.devices(rival):
+            perhaps.append(str(seed))
+    words = {"not": others, "on other processors, and perhaps not": perhaps}
+    return "; ".join(
+        f"{word} from the same start with seed {', '.join(seeds)}"
+        for word, seeds in words.items()
+        if seeds
+    )
+
+
+def _have_one_start(run: Record, rival: Record) -> bool:
+    """Returns whether two runs start from the same row, or one from the other's."""
+    starts = run.get("start"), rival.get("start")
+    return (starts[0] == starts[1] is not None) or run["row"] in starts or rival["row"] in starts
 
 
 def _start_weights(record: Record, other: Record) -> str | None:
-    """Returns the digest of the weights from which both runs start, or one starts from the other.
-
-    None if `record` does not have it, or the two have no start in common.
-    """
-    if record["row"] == other.get("start"):
-        return record.get("weights_sha256")
-    if record.get("start") in {other.get("start"), other["row"]} - {None}:
-        return record.get("init_sha256")
-    return None
+    """Returns the digest of the weights that two runs with one start have from it, if recorded."""
+    own = record["row"] == other.get("start")
+    return record.get("weights_sha256" if own else "init_sha256")
 
 
 def _corpus_size(records: Sequence[Record], paper_pairs: int) -> str:

@@ -59,7 +59,7 @@ def figure_name(table: str, scale: str, comparison: Comparison) -> str:
 
 
 def comparisons(table: Table, records: Sequence[Record]) -> list[Comparison]:
-    """Compares the measured rows of a table with its baselines.
+    """Compares the measured rows of a table with its baselines and with those of their weights.
 
     A baseline that itself starts from another row is compared with the rows that made as many
     updates as it did from there. One without any such row is left out.
@@ -71,11 +71,11 @@ def comparisons(table: Table, records: Sequence[Record]) -> list[Comparison]:
             [
                 difference
                 for row in table.rows
-                if rival in table.compared_with(row.name, ())
+                if rival in table.shown_rivals(row.name)
                 and (difference := _difference(row, rows[rival], records)) is not None
             ],
         )
-        for rival in table.baselines
+        for rival in table.shown_baselines
         if rival in rows
     ]
     return [comparison for comparison in compared if comparison.differences]

@@ -9,10 +9,7 @@ from typing import NamedTuple
 from tfmann.papers import metrics, seed_settings
 from tfmann.papers.metrics import Record
 
-_TENSE_CONTROLS = {  # by the key of a record
-    "other_right": "other document: with the history of another document",
-    "shuffled_right": "shuffled: with these sentences exchanged between documents",
-}
+_OTHER_DOCUMENT = "; other document: with the history of another document"
 _SEEDS_APART = 5.0  # BLEU between the best and the worst seed of a row
 
 # Kinds of notes: what limits a comparison, what a column or mark means, and how figures were made.
@@ -160,11 +157,7 @@ def _unseen(records: Sequence[Record]) -> Iterator[str]:
 
 def _tense(records: Sequence[Record]) -> Iterator[str]:
     counts = [record["tense"] for record in records if "tense" in record]
-    controls = "".join(
-        f"; {note}"
-        for key, note in _TENSE_CONTROLS.items()
-        if any(key in count for count in counts)
-    )
+    controls = _OTHER_DOCUMENT * any("other_right" in count for count in counts)
     for sentences in sorted({count["sentences"] for count in counts}):
         yield (
             f"tense: % of {sentences} sentences, without the first of each document, that have the "

@@ -16,7 +16,8 @@ from tfmann.papers.metrics import Record
 from tfmann.papers.output_scores import Output
 from tfmann.papers.table import Table
 
-HEADING = "BLEU by words of the source sentence; in brackets: sentences"
+FEWEST = 20  # sentences of a class that is shown; BLEU of fewer says little
+HEADING = f"BLEU by words of the source sentence; in brackets: sentences, if {FEWEST} or more"
 
 
 class LengthTable(NamedTuple):
@@ -87,9 +88,14 @@ def class_scores(record: Record) -> list[ClassScore]:
 def length_table(table: Table, records: Sequence[Record]) -> LengthTable | None:
     """Returns BLEU by length, the mean ± the sample standard deviation over the seeds.
 
-    Rows without such scores are left out; None if no record has any.
+    Rows without such scores are left out, and classes of few sentences; None if no record has any.
     """
-    classes = {scores.shortest: scores for record in records for scores in class_scores(record)}
+    classes = {
+        scores.shortest: scores
+        for record in records
+        for scores in class_scores(record)
+        if scores.sentences >= FEWEST
+    }
     if not classes:
         return None
     columns = sorted(classes)

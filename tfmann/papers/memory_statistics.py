@@ -299,8 +299,10 @@ def _latest_slots(inspected: Record, recent_half: Entry) -> Entry:
     """
 
     def total(key: str) -> Entry:
-        means, intervals = (inspected[name][:_LATEST_SLOTS] for name in (key, f"{key}_intervals"))
-        limits = zip(*intervals) if all(intervals) else ()
+        means, intervals = (
+            inspected.get(name, ())[:_LATEST_SLOTS] for name in (key, f"{key}_intervals")
+        )
+        limits = zip(*intervals) if all(intervals) else ()  # older records have none
         return {"mean": sum(filter(None, means)), "interval": [*map(sum, limits)] or None}
 
     nulls = {"untrained": total("recency_untrained")} if "recency_untrained" in inspected else {}

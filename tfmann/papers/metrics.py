@@ -151,11 +151,7 @@ def unseen_bleu(record: Record, history: str = "") -> float | None:
 
 
 def tense_percentage(record: Record, key: str) -> float | None:
-    """Returns how many sentences have the reference's tense; `right` or `other_right`.
-
-    Older records have `shuffled_right` instead of the latter: with the sentences of all documents
-    exchanged.
-    """
+    """Returns how many sentences have the reference's tense; `right` or `other_right`."""
     counts = record.get("tense", {})
     return 100 * counts[key] / counts["sentences"] if key in counts else None
 

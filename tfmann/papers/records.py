@@ -23,6 +23,7 @@ from tfmann.utils.run_folder import RESULTS, last_step
 
 # What the record of every run has; others are of some tables or systems.
 _KEYS = ("row", "steps", "best", "parameters", "hparams", "hardware")
+_KEYS_OF_TRAINING = ("train_seconds", "words_per_second")  # but of rows without training
 _COUNTS = "parameters.jsonl"  # written by benchmarks.parameters
 
 
@@ -30,7 +31,8 @@ def read_results(results_dir: Path) -> dict[tuple[str, str], list[Record]]:
     """Returns the records of results/ by table and scale, in the order of the files' names.
 
     Raises:
-      UserError: a line is not a record, or lacks a key that every run's record has; names it.
+      UserError: a line is not a record, lacks a key that every run's record has, or is of the row
+        and seed of another line; names it.
     """
     results = {}
     for path in sorted(results_dir.glob("*.jsonl")):
@@ -47,12 +49,18 @@ def read_runs(path: Path) -> list[Record]:
       UserError: as `read_results`.
     """
     records = read_records(path) if path.exists() else []
+    lines: dict[tuple[str, int], int] = {}
     for number, record in enumerate(records, start=1):
-        missing = [key for key in _KEYS if key not in record]
+        where = f"{path}, record {number} (row {record.get('row')}, seed {record.get('seed')})"
+        trained = () if record.get("weights") else _KEYS_OF_TRAINING
+        missing = [key for key in (*_KEYS, *trained) if key not in record]
         if missing:
+            keys = ", ".join(missing)
+            raise UserError(f"{where}: no {keys}. Take the record from a copy, or remove its line.")
+        first = lines.setdefault((record["row"], metrics.seed_of(record)), number)
+        if first != number:
             raise UserError(
-                f"{path}, record {number} (row {record.get('row')}, seed {record.get('seed')}): "
-                f"no {', '.join(missing)}. Take the record from a copy, or remove its line."
+                f"{where}: record {first} is of the same row and seed: remove one of the two lines"
             )
     return records
 

@@ -191,7 +191,7 @@ class _Columns(NamedTuple):
         A rival that is there for its equal number of updates is compared with no other number, and
         a baseline only with those before it.
         """
-        if rival.name not in self.table.compared_with(runs[0]["row"], ()):
+        if rival.name not in self.table.shown_rivals(runs[0]["row"]):
             return "-"
         pairs = [
             (run, self.runs[rival.name, metrics.seed_of(run)])
@@ -224,7 +224,7 @@ def _columns(table: Table, records: Sequence[Record]) -> _Columns:
         ],
         [
             row for row in table.rows
-            if row.name in table.baselines
+            if row.name in table.shown_baselines
             and any(metrics.significance_test(record, row.name) for record in records)
         ],
         len(rows) > len(set(rows)),
@@ -266,9 +266,6 @@ def _measured_columns(table: Table) -> Iterator[_MeasuredColumn]:
     yield _MeasuredColumn("tense", lambda run: metrics.tense_percentage(run, "right"))
     yield _MeasuredColumn(
         "tense, other document", lambda run: metrics.tense_percentage(run, "other_right")
-    )
-    yield _MeasuredColumn(
-        "tense, shuffled", lambda run: metrics.tense_percentage(run, "shuffled_right")
     )
     yield _MeasuredColumn("senses", lambda run: metrics.sense_percentage(run, "right"))
     yield _MeasuredColumn(

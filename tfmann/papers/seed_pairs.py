@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,10 +12,7 @@ from tfmann.evaluation import verdicts
 from tfmann.papers import metrics
 from tfmann.papers.metrics import Record
 
-_UNINFORMATIVE_P = 0.4  # the error cannot be derived from a greater p value
-_NORMAL = statistics.NormalDist()
 _SENTENCES_ONLY = "valid for these test sentences only"
-_UPPER_BOUND = "the error due to the sentences is an upper bound"
 _LOST = "BLEU lost to errors in the history"
 # measures that are resampled: their place in `resampled` of a record
 _RESAMPLED = {
@@ -71,21 +67,18 @@ class SeedPairs:
 
     def sentence_variance(self) -> tuple[float, str]:
         """Returns the variance of the mean over other test sentences, and a note on its source."""
-        if self._resampled is not None:
-            return verdicts.sentence_variance(self._resampled), self._resamples_note
-        if self._recorded_errors is None:
+        if self._resampled is None:
             return 0.0, _SENTENCES_ONLY
-        # An upper bound: as if the differences of all seeds rose and fell together.
-        return statistics.fmean(self._recorded_errors) ** 2, _UPPER_BOUND
+        return verdicts.sentence_variance(self._resampled), self._resamples_note
 
     def sentence_errors(self) -> list[float]:
         """Returns the standard error over other test sentences of each seed that has resamples.
 
-        Without resamples it is that of every seed; 0 if unknown.
+        Without resamples it is unknown, 0, for every seed.
         """
-        if self._resampled is not None:
-            return [float(error) for error in self._resampled.std(axis=1, ddof=1)]
-        return self._recorded_errors or [0.0] * len(self.seeds)
+        if self._resampled is None:
+            return [0.0] * len(self.seeds)
+        return [float(error) for error in self._resampled.std(axis=1, ddof=1)]
 
     def unused_history(self) -> str:
         """Returns which row's history changes no translation, so that errors in it do no harm.
@@ -144,15 +137,6 @@ class SeedPairs:
             notes.append(f"the error due to the sentences is that of {of_seeds}")
         return "; ".join(notes)
 
-    @functools.cached_property
-    def _recorded_errors(self) -> list[float] | None:
-        """Standard errors of all seeds, from recorded p values and intervals."""
-        if self.measure != "test BLEU":
-            return None
-        errors = [_recorded_error(*pair) for pair in self.records]
-        recorded = [error for error in errors if error is not None]
-        return recorded if len(recorded) == len(errors) else None
-
 
 def pair_seeds(measure: str, records: Sequence[Record], row: str, rival: str) -> SeedPairs:
     """Returns the runs of two rows that have the same seed and both have the measure."""
@@ -195,37 +179,3 @@ def _resampled_scores(measure: str, record: Record, rival: Record) -> list[Recor
         run["histories"]["reference"].get("resampled", {}).get(split) for run in (record, rival)
     )
     return [with_references, own, rivals_own, rivals_with_references]
-
-
-def _recorded_error(record: Record, rival: Record) -> float | None:
-    """Returns the standard error over sentences of two runs without recorded resamples.
-
-    It is the error that the recorded p of the paired bootstrap implies for a normal distribution.
-    Where p says too little, it is the error of the runs' own intervals as if they were unpaired.
-    """
-    test = valid_test(record, rival)
-    if test and test["wins"] == test["losses"] == 0:
-        return 0.0  # no sentence differs
-    if test and test["bootstrap_p"] < _UNINFORMATIVE_P:
-        return abs(test["difference"]) / errors_apart(test["bootstrap_p"])
-    intervals = [run.get("interval") for run in (record, rival)]
-    if None in intervals:
-        return None
-    first, second = (interval["ci"] / _NORMAL.inv_cdf(0.975) for interval in intervals if interval)
-    return float(np.hypot(first, second))
-
-
-def errors_apart(p: float) -> float:
-    """Returns how many standard errors apart two scores with this p of sacreBLEU's bootstrap are.
-
-    That p is the share of resamples whose absolute difference |d_b| exceeds its mean m by more than
-    |d|. With d = r errors and normal d_b it is P(Z > m) + P(Z < -2r - m), where m is the mean of
-    |r + Z|: about one-sided for large r, and at most 0.42.
-    """
-    low, high = 0.0, 10.0
-    for _ in range(60):
-        r = (low + high) / 2
-        mean = r * (1 - 2 * _NORMAL.cdf(-r)) + 2 * _NORMAL.pdf(r)
-        share = _NORMAL.cdf(-mean) + _NORMAL.cdf(-2 * r - mean)
-        low, high = (r, high) if share > p else (low, r)
-    return (low + high) / 2

@@ -131,6 +131,29 @@ class Table(NamedTuple):
         further_rivals = [name for name in above if name in rivals]
         return [*self.baselines, *further_rivals]
 
+    def shown_rivals(self, row: str) -> list[str]:
+        """Returns the rows that tables and figures compare a row with, the baselines first.
+
+        A row without training is compared with the row whose weights it has and with those that
+        start from there: from any other it differs by those weights, too.
+        """
+        by_name = {other.name: other for other in self.rows}
+        weights = by_name[row].weights if row in by_name else ""
+        rivals = self.compared_with(row, ())
+        if not weights:
+            return rivals
+        return [
+            rival
+            for rival in rivals
+            if weights in (rival, by_name[rival].start if rival in by_name else "")
+        ]
+
+    @property
+    def shown_baselines(self) -> list[str]:
+        """The rows that any row is compared with: the baselines, and rows with shared weights."""
+        shared = [row.weights for row in self.rows if row.weights]
+        return [*dict.fromkeys([*self.baselines, *shared])]
+
     def with_starts(self, rows: Sequence[Row]) -> list[Row]:
         """Returns the rows and those that they start from, each after the row it starts from.
 

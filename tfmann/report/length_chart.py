@@ -5,16 +5,14 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from tfmann.papers.length_scores import ClassScore, class_scores, row_scores
+from tfmann.papers.length_scores import FEWEST, ClassScore, class_scores, row_scores
 from tfmann.papers.metrics import Record
 from tfmann.papers.table import Table
 from tfmann.report.curves import BOTTOM, LEFT, RIGHT, TOP, Chart, Line, Point, extent, ticks
 
-_FEWEST = 20  # sentences of a class that is drawn; BLEU of fewer says little
-
 
 def length_chart(table: Table, records: Sequence[Record]) -> Chart | None:
-    """Returns the mean BLEU over the seeds in each class of lengths, of 20 sentences or more.
+    """Returns the mean BLEU over the seeds in each class of lengths that has enough sentences.
 
     None if none is recorded.
     """
@@ -23,7 +21,7 @@ def length_chart(table: Table, records: Sequence[Record]) -> Chart | None:
         scores.shortest: scores
         for record in records
         for scores in class_scores(record)
-        if record["row"] in rows and scores.sentences >= _FEWEST
+        if record["row"] in rows and scores.sentences >= FEWEST
     }
     if not classes:
         return None

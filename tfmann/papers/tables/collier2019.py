@@ -140,7 +140,7 @@ TABLES = {
         dev="dev",
         test="test",
         rows=(
-            Row("luong", _TITLES["luong"]),
+            Row("luong", f"{_TITLES['luong']}, whose scores start with a gain of 5"),
             Row("luong_gain", "encoder-decoder whose scores start with a gain of 20, not 5"),
             Row("ntm_attention", _TITLES["ntm_attention"]),
             Row("ntm_content", "NTM-style attention by content alone, no gate and no shift"),
