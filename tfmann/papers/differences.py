@@ -25,6 +25,7 @@ class Difference(NamedTuple):
     """A row's test BLEU minus its rival's.
 
     Attributes:
+      row: its name.
       title: of the row.
       by_seed: one difference for each seed that both have.
       mean: of these.
@@ -36,6 +37,7 @@ class Difference(NamedTuple):
       has_equal_updates: whether both rows made as many updates, from the same start.
     """
 
+    row: str
     title: str
     by_seed: Sequence[float]
     mean: float
@@ -89,9 +91,8 @@ def overview(table: Table, records: Sequence[Record]) -> list[Comparison]:
     closest made fewer updates.
     """
     compared = comparisons(table, records)
-    closest = {d.title: c.rival.name for c in compared for d in c.differences}
-    closest.update({row.title: row.closest for row in table.rows if row.closest})
-    baselines = {row.title for row in table.rows if row.name in table.baselines}
+    closest = {d.row: c.rival.name for c in compared for d in c.differences}
+    closest.update({row.name: row.closest for row in table.rows if row.closest})
     parts = [
         Comparison(
             rival,
@@ -100,8 +101,8 @@ def overview(table: Table, records: Sequence[Record]) -> list[Comparison]:
                 for difference in differences
                 if difference.is_evidence
                 and len(difference.by_seed) >= OVERVIEW_SEEDS
-                and difference.title not in baselines
-                and closest[difference.title] == rival.name
+                and difference.row not in table.baselines
+                and closest[difference.row] == rival.name
                 and difference.has_equal_updates
             ],
         )
@@ -125,8 +126,9 @@ def _difference(row: Row, rival: Row, records: Sequence[Record]) -> Difference |
         paper = row.paper_test - rival.paper_test
     is_evidence = estimate.is_testable and conditions.are_comparable(pairs, records)
     return Difference(
-        row.title, pairs.differences(), estimate.mean, low, high, is_evidence, paper, equal_updates
-    )
+        row.name, row.title, pairs.differences(), estimate.mean, low, high, is_evidence, paper,
+        equal_updates,
+    )  # fmt: skip
 
 
 def _of_sentences(pairs: SeedPairs) -> tuple[float, float]:
