@@ -208,8 +208,7 @@ def _with_data(values: flags.FlagValues, explicit: dict[str, Any]) -> dict[str, 
 def _given_name(values: flags.FlagValues, flag: str) -> str | None:
     """Returns the name that a flag gives, None if it was not given; refuses an empty one."""
     name: str | None = values[flag].value
-    if name == "":  # of a variable of the shell, which is not set
-        raise UsageError(f"--{flag} is empty: give a name, or leave the flag out")
+    input_checks.refuse_empty(name, flag)
     return name
 
 

@@ -10,7 +10,7 @@ from helpers import tiny_runs
 from helpers.command_line import ROOT, command, fails, run_in_a_process, tree
 
 from tfmann import config, nmt
-from tfmann.cli import main, serve, translate
+from tfmann.cli import inspection, main, serve, translate
 from tfmann.config.other_names import OTHER_SETTINGS
 from tfmann.data import text_files
 from tfmann.errors import UserError
@@ -460,6 +460,26 @@ def test_packed_training_text_is_named(tmp_path, capsys):
 def test_a_second_file_of_settings_is_refused(capsys, name):
     words = f"flag --{name}=b: already defined as a; leave one of them out"
     fails(["--print_hparams", f"--{name}=a", f"--{name}=b"], capsys, 2, words)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["ckpt", "ensemble", "inference_output_file", "inference_prefix_file", "alignment_file",
+     "inference_constraint_file", "inference_ref_file", "inference_contrast_file"],
+)  # fmt: skip
+def test_an_empty_name_of_a_file_is_refused(run, capsys, name):
+    """Else the best weights, one model, or no constraints would be taken without a word."""
+    flags = {"inference_input_file": __file__, name: ""}
+    fails(command(run, **flags), capsys, 2, f"--{name} is empty: give a name, or leave the flag")
+
+
+@pytest.mark.parametrize("main", [inspection.main, serve.main])
+def test_an_empty_checkpoint_is_refused(capsys, main):
+    with pytest.raises(SystemExit, match="2"):
+        main(
+            [f"--model={ROOT}", "--input=a", "--ckpt="] if main == inspection.main else ["--ckpt="]
+        )
+    assert "argument --ckpt: it is empty: give a name" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["hparams_path", "data"])

@@ -146,6 +146,34 @@ def test_a_figure_that_fails_loses_no_update(untraced, data, tmp_path, monkeypat
     assert [point["step"] for point in results["history"]] == [2, 4, 5]
 
 
+def test_an_evaluation_that_fails_loses_no_update(untraced, data, tmp_path, monkeypatch):
+    """The step is saved first; the command begins with its evaluation, and goes on from there."""
+    argv = tiny_runs.flags(data, tmp_path, num_train_steps=5, steps_per_external_eval=2)
+    run, update, updates = dev_evaluation.DevEvaluation.run, TrainStep.update, []
+
+    def counted_update(self, batch, step, *args):
+        updates.append(step)
+        return update(self, batch, step, *args)
+
+    def failing_run(self, state, board):
+        if state.step == 4:
+            raise RuntimeError("no memory for dev")
+        return run(self, state, board)
+
+    monkeypatch.setattr(TrainStep, "update", counted_update)
+    with monkeypatch.context() as patch:
+        patch.setattr(dev_evaluation.DevEvaluation, "run", failing_run)
+        with pytest.raises(RuntimeError, match="no memory for dev"):
+            nmt.main(argv)
+    saved = checkpoint.read_state(str(tmp_path / "checkpoints" / "step-00000004"))
+    assert saved["between"] and [point["step"] for point in saved["history"]] == [2]
+    assert nmt.main(argv) == 0
+    assert updates == [0, 1, 2, 3, 4]
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert [point["step"] for point in results["history"]] == [2, 4, 5]
+    assert "between" not in checkpoint.read_state(str(tmp_path / "checkpoints" / "step-00000004"))
+
+
 def test_evaluations_may_be_greedy_and_of_the_first_sentences(
     untraced, data, tmp_path, monkeypatch
 ):

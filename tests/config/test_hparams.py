@@ -341,6 +341,17 @@ def test_a_record_does_not_change():
     assert (changed.num_units, hparams.num_units) == (3, FIELDS["num_units"].default)
 
 
+def test_self_attention_stays_as_wide_as_the_targets_of_training():
+    saved = HParams(cell="transformer", tgt_max_len=60).as_dict()
+    for given, window in (({}, 0), ({"tgt_max_len": 60}, 0), ({"tgt_max_len": 3}, 61)):
+        merged = config.merge_saved(saved, given, "D")
+        assert merged.self_attention_window == window
+    again = config.merge_saved(merged.as_dict(), {"tgt_max_len": 60}, "D")
+    assert (again.tgt_max_len, again.self_attention_window) == (60, 61)
+    luong = config.merge_saved(HParams(cell="luong").as_dict(), {"tgt_max_len": 3}, "D")
+    assert luong.self_attention_window == 0
+
+
 def test_saved_settings_come_back(tmp_path):
     hparams = HParams(src="né", tgt="\u2028", dropout=0, learning_rate=1e-30, share_vocab=True)
     assert isinstance(hparams.dropout, float)

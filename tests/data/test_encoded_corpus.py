@@ -110,6 +110,22 @@ def test_text_is_encoded_once(corpus):
     assert not corpus()[1]
 
 
+def test_text_that_changes_while_it_is_read_is_refused(corpus, monkeypatch):
+    """Else the ids of the new text would be those of the old one for ever."""
+    write = encode_module._write
+
+    def write_another_text(languages, paths, folder):
+        text_files.write_lines(corpus.path, [*SOURCE[:3], "c"])
+        write(languages, paths, folder)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(encode_module, "_write", write_another_text)
+        with pytest.raises(UserError, match="has changed while it was read"):
+            corpus()
+    text_files.write_lines(corpus.path, SOURCE)
+    assert corpus()[1], "nothing was kept"
+
+
 def test_whatever_changes_the_ids_changes_the_place(corpus, tmp_path):
     corpus()
     assert not corpus()[1]

@@ -1,6 +1,8 @@
 """Translation memories from files and from folders, and what is refused."""
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +40,22 @@ def write_folder(folder, files, **changes):
     with datastore_folder.new_folder(str(folder)) as path:
         datastore_folder.save(path, translation_memory.arrays_of(memory), {**origin, **changes})
     return str(folder)
+
+
+def test_a_disk_without_room_for_an_array_is_an_error(tmp_path, monkeypatch):
+    """A write into the mapped file would end in a bus error."""
+
+    def no_room(handle, begin, size):
+        assert (begin, size) == (0, os.fstat(handle).st_size) and size > 4 * 1000 * 8
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", no_room)
+    with (
+        pytest.raises(UserError, match="cannot write the datastore .*: No space left"),
+        datastore_folder.new_folder(str(tmp_path / "tm")) as folder,
+    ):
+        datastore_folder.new_array(folder, "keys", "float32", (1000, 8))
+    assert list(tmp_path.iterdir()) == []
 
 
 def settings(name):

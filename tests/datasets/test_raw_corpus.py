@@ -292,6 +292,16 @@ def _raise(*_):
     raise UserError("the disk is full")
 
 
+def test_a_full_disk_is_no_fault_of_the_text(raw, tmp_path, monkeypatch, capsys):
+    def no_room(path, lines):
+        raise UserError(f"cannot write {path}: No space left on device")
+
+    monkeypatch.setattr(raw_corpus, "write_lines", no_room)
+    output = tmp_path / "out"
+    assert prepare.main(command(raw, output, "--vocab_size=60")) == 1
+    assert f"cannot write {output}/train.src: No space" in capsys.readouterr().err
+
+
 def test_a_folder_of_other_files_is_left_alone(raw, tmp_path, capsys):
     output = tmp_path / "out"
     output.mkdir()

@@ -1,5 +1,6 @@
 """A model over HTTP: what it answers, what it refuses, what it counts."""
 
+import copy
 import http.client
 import json
 import re
@@ -177,6 +178,15 @@ def test_other_addresses_methods_and_hosts_are_refused(client):
     assert client.get("/translate") == (405, {"error": "/translate does not take GET"})
     assert client.ask("POST", "/translate", "{}")[0] == 415
     assert client.ask("GET", "/health", headers={"Host": "example.org"})[0] == 400
+
+
+def test_the_name_of_the_folder_may_be_any_bytes(loaded):
+    named = copy.copy(loaded)
+    named.checkpoint = "runs/l\udce4/best_bleu"
+    service = Service(named, LIMITS)
+    assert service.health()["checkpoint"] == "runs/l\\udce4/best_bleu"
+    json.dumps(service.health(), ensure_ascii=False).encode()
+    service.registry.text().encode()
 
 
 def test_health_and_metrics_tell_what_happened(client, loaded):

@@ -1,6 +1,7 @@
 """Temporary files and folders: of two at once, of a killed process, where nothing can be locked."""
 
 import contextlib
+import errno
 import os
 import signal
 import subprocess
@@ -9,7 +10,9 @@ import sys
 import pytest
 from helpers.faults import ROOT
 
+from tfmann.errors import UserError
 from tfmann.utils import atomic_files
+from tfmann.utils.files import atomic_write
 
 WRITER = """
 import sys, time
@@ -119,6 +122,61 @@ def test_a_rename_is_on_disk_before_the_file_counts_as_written(tmp_path, monkeyp
     with atomic_files.replacement_file(str(tmp_path / "out")) as stream:
         stream.write(b"mine")
     assert synced == [(False, False), (True, True)]  # the file, then the list of names
+
+
+def test_the_permissions_of_the_replaced_file_stay(tmp_path):
+    (tmp_path / "out").write_text("before")
+    (tmp_path / "out").chmod(0o600)
+    write(tmp_path)
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o600
+
+
+def _refuse_to_replace(complete, target):
+    raise OSError(errno.EBUSY, "Device or resource busy")
+
+
+def test_what_cannot_be_replaced_is_written_to(tmp_path, monkeypatch):
+    """Such as a file that is mounted by itself."""
+    (tmp_path / "out").write_text("before")
+    inode = (tmp_path / "out").stat().st_ino
+    monkeypatch.setattr(os, "replace", _refuse_to_replace)
+    write(tmp_path)
+    assert (tmp_path / "out").read_text() == "mine" and (tmp_path / "out").stat().st_ino == inode
+    assert sorted(os.listdir(tmp_path)) == ["out", "place"]
+
+
+def test_what_is_complete_and_has_no_place_is_kept_and_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "replace", _refuse_to_replace)
+    with (
+        pytest.raises(UserError, match="busy; all of it is in (.*)$") as caught,
+        atomic_write(tmp_path / "out") as stream,
+    ):
+        stream.write(b"mine")
+    kept = str(caught.value).rpartition(" is in ")[2]
+    assert os.listdir(tmp_path) == [os.path.basename(kept)]
+    with open(kept, "rb") as stream:
+        assert stream.read() == b"mine"
+
+
+SHELL = """
+import sys
+from tfmann.utils.files import atomic_write
+for name in sys.argv[1:]:
+    with atomic_write(name) as stream:
+        stream.write(name.encode() + b"\\n")
+"""
+
+
+@pytest.mark.parametrize("mode", ["ab", "wb"])
+def test_an_open_descriptor_is_written_to(tmp_path, mode):
+    """The shell's `>>` and `>` of a file stay what they are."""
+    names = ["/dev/stdout", "/proc/self/fd/1", "/dev/fd/1"]
+    (tmp_path / "all").write_text("before\n")
+    with (tmp_path / "all").open(mode) as out:
+        subprocess.run([sys.executable, "-c", SHELL, *names], cwd=ROOT, stdout=out, check=True)
+        out.write(b"after\n")
+    first = ["before"] if mode == "ab" else []
+    assert (tmp_path / "all").read_text().splitlines() == [*first, *names, "after"]
 
 
 def test_what_fails_leaves_nothing(tmp_path):

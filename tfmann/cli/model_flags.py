@@ -14,7 +14,15 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", "--out_dir", required=True, help="folder of the run (its --out_dir)"
     )
-    parser.add_argument("--ckpt", help="folder of a checkpoint, rather than the best")
+    parser.add_argument(
+        "--ckpt", type=_given_name, help="folder of a checkpoint, rather than the best"
+    )
+
+
+def _given_name(name: str) -> str:
+    if not name:  # the variable of a shell, which is not set
+        raise argparse.ArgumentTypeError("it is empty: give a name, or leave the flag out")
+    return name
 
 
 def given_settings(args: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:

@@ -279,7 +279,8 @@ def _evaluate(model: api.Model, values: Any) -> None:
         if values.gold_file:
             body.update(_gold_scores(model, values, best, traced))
     with _output(values.inference_output_file) as out:
-        out.write(f"{readable_json(body)}\n".encode())
+        # the name of a folder may be any bytes
+        out.write(f"{readable_json(body)}\n".encode("utf-8", "backslashreplace"))
 
 
 def _tune(values: Any, settings: dict[str, Any]) -> None:

@@ -81,6 +81,9 @@ def check_flags(mode: str, flags: Any) -> None:
         raise UsageError(
             "--out_dir is not given: the folder of the run; --help has examples and all flags"
         )
+    for name in flags:
+        if name not in config.FIELDS and isinstance(flags[name].value, str):
+            input_checks.refuse_empty(flags[name].value, name)
     for name, (modes, advice) in _USED.items():
         if getattr(flags, name) and mode not in modes:
             raise UsageError(f"--mode={mode} does not use --{name}: {advice}")

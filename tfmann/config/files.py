@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from tfmann.config.cells import CELLS
+from tfmann.config.fields import fields_of
 from tfmann.config.hparams import FIELDS, HParams, refuse_unknown, unknown_keys
 from tfmann.errors import UsageError
 from tfmann.utils.files import atomic_write
@@ -146,6 +148,9 @@ def merge_saved(saved: Mapping[str, Any], explicit: Mapping[str, Any], where: st
         and explicit[key] != saved.get(key, FIELDS[key].default)
     ]
     merged = {**saved, **explicit}
+    length = saved.get("tgt_max_len", FIELDS["tgt_max_len"].default)
+    if merged.get("tgt_max_len", length) != length and _has_window_of_targets(saved):
+        merged["self_attention_window"] = length + 1
     source, target = saved.get("src"), saved.get("tgt")
     if source != target and (merged.get("src"), merged.get("tgt")) == (target, source):
         # other suffixes may be new names of the same text
@@ -156,3 +161,10 @@ def merge_saved(saved: Mapping[str, Any], explicit: Mapping[str, Any], where: st
             "Use another out_dir, or keep the saved values."
         )
     return make(merged)
+
+
+def _has_window_of_targets(saved: Mapping[str, Any]) -> bool:
+    """Returns whether a model's self-attention sees as many words as training targets may have."""
+    cell = CELLS.get(saved.get("cell", FIELDS["cell"].default))
+    is_read = cell is not None and "self_attention_window" in fields_of(cell.options)
+    return is_read and not saved.get("self_attention_window")

@@ -76,8 +76,16 @@ def save(folder: str, arrays: Mapping[str, np.ndarray], origin: Mapping[str, Any
 
 
 def new_array(folder: str, name: str, dtype: str, shape: tuple[int, ...]) -> np.memmap:
-    """Creates an array in a folder of `new_folder`, to be filled in part by part."""
-    return np.lib.format.open_memmap(_array_path(folder, name), "w+", np.dtype(dtype), shape)
+    """Creates an array in a folder of `new_folder`, to be filled in part by part.
+
+    Raises:
+      OSError: the disk has no room for it. A write into the mapped file would kill the process.
+    """
+    path = _array_path(folder, name)
+    array = np.lib.format.open_memmap(path, "w+", np.dtype(dtype), shape)
+    with open(path, "r+b") as stream:
+        os.posix_fallocate(stream.fileno(), 0, os.fstat(stream.fileno()).st_size)
+    return array
 
 
 def map_arrays(folder: str, record: Mapping[str, Any]) -> dict[str, np.ndarray]:

@@ -79,6 +79,11 @@ def encode(
     try:
         with atomic_files.temporary_folder(path) as unfinished:
             _write(languages, paths, unfinished)
+            if _corpus_folder(languages, paths, folder) != path:
+                raise UserError(
+                    f"{source_path} or {target_path} has changed while it was read: give the same "
+                    "command again when nothing writes to it"
+                )
             corpus = _map(path)  # another process may have encoded it meanwhile
             if corpus is not None:
                 return corpus

@@ -10,6 +10,7 @@ from tfmann.config import HParams
 from tfmann.data import corpus_paths, lexicon, word_vectors
 from tfmann.data.text_files import count_parallel, require_parallel
 from tfmann.errors import UsageError, UserError
+from tfmann.utils.files import open_descriptor
 from tfmann.utils.run_folder import (
     BEST,
     CHECKPOINTS,
@@ -140,9 +141,11 @@ def refuse_overwriting_model(outputs: Mapping[str, str | None], root: str) -> No
 def require_folder(path: str | None, flag: str) -> None:
     """Raises UserError if a file cannot be written: no folder, no permission, or it is a folder.
 
-    A device such as /dev/null is written in place, and needs no permission for its folder.
+    A device such as /dev/null is written in place, and needs no permission for its folder. An empty
+    name, as of a variable of the shell that is not set, is a UsageError.
     """
-    if not path or "\0" in path:
+    refuse_empty(path, flag)
+    if path is None or "\0" in path or open_descriptor(path) is not None:
         return
     folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
@@ -152,6 +155,12 @@ def require_folder(path: str | None, flag: str) -> None:
     is_device = os.path.exists(path) and not os.path.isfile(path)
     if not is_device and not os.access(folder, os.W_OK):
         raise UserError(f"--{flag}={path}: no permission to write in the folder {folder}")
+
+
+def refuse_empty(name: str | None, flag: str) -> None:
+    """Raises UsageError for a name that a flag gives as "": its variable in a shell is not set."""
+    if name == "":
+        raise UsageError(f"--{flag} is empty: give a name, or leave the flag out")
 
 
 def same_file(path: str, other: str) -> bool:

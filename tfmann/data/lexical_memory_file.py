@@ -16,6 +16,7 @@ import numpy as np
 
 from tfmann.data.translation_table import TranslationTable
 from tfmann.errors import UserError
+from tfmann.utils.array_archive import write_archive
 from tfmann.utils.files import PathLike, atomic_write, open_binary
 
 FORMAT = 1
@@ -54,7 +55,7 @@ def write(name: PathLike, memory: LexicalMemory) -> None:
         "record": np.array(json.dumps(record)),
     }
     with atomic_write(name) as stream:
-        np.savez_compressed(stream, **arrays)
+        write_archive(stream, arrays, compressed=True)
 
 
 def read(name: PathLike) -> LexicalMemory:

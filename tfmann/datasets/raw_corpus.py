@@ -218,8 +218,9 @@ def _unfinished_folder(directory: str, paths: Mapping[str, str]) -> Iterator[str
                 yield folder
             except UserError as error:
                 message = str(error)
-                for name, path in paths.items():
-                    message = message.replace(os.path.join(folder, name), path)
+                if not message.startswith("cannot write"):  # to the copy of the text, not to it
+                    for name, path in paths.items():
+                        message = message.replace(os.path.join(folder, name), path)
                 raise type(error)(message.replace(folder, directory)) from None
     except OSError as error:
         raise UserError(f"cannot write in {directory}: {error_reason(error)}") from None

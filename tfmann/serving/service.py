@@ -45,11 +45,13 @@ class Service:
             self.limits.waiting_lines,
             observe=self._sizes.observe,
         )
+        # the name of a folder may be any bytes
+        self._checkpoint = model.checkpoint.encode("utf-8", "backslashreplace").decode()
         self.registry = self._metrics()
 
     def _metrics(self) -> metrics.Registry:
         model, registry = self.engine.model, metrics.Registry()
-        facts = {"version": __version__, "cell": model.hparams.cell, "checkpoint": model.checkpoint}
+        facts = {"version": __version__, "cell": model.hparams.cell, "checkpoint": self._checkpoint}
         for name, text, metric in (
             ("tfmann_info", "The model that is served.", metrics.Gauge(lambda: 1, **facts)),
             ("tfmann_requests_total", "Requests by path and status.", self.requests),
@@ -87,7 +89,7 @@ class Service:
             "status": "stopping" if self.stopping else "ok",
             "version": __version__,
             "cell": model.hparams.cell,
-            "checkpoint": model.checkpoint,
+            "checkpoint": self._checkpoint,
             "documents": self.engine.documents,
             "uptime_seconds": round(time.time() - self._began, 1),
         }

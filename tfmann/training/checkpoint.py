@@ -23,6 +23,7 @@ import numpy as np
 
 from tfmann.errors import UserError
 from tfmann.training.checkpoint_state import problem_with
+from tfmann.utils.array_archive import write_archive
 from tfmann.utils.atomic_files import replace_folder, sync_folder
 from tfmann.utils.checksummed_json import add_checksum, read_checked
 from tfmann.utils.files import error_reason, stream_digest, write_json
@@ -91,11 +92,7 @@ def weights_sha256(folder: str) -> str:
 def _write_archive(path: str, arrays: Arrays) -> str:
     """Writes arrays by name; returns the file's SHA-256."""
     with open(path, "wb") as stream:
-        # not by np.savez, which pickles objects and leaves its archive open when the disk is full
-        with zipfile.ZipFile(stream, "w") as archive:
-            for name, value in arrays.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                    np.lib.format.write_array(member, np.asarray(value), allow_pickle=False)
+        write_archive(stream, arrays)
         stream.flush()
         os.fsync(stream.fileno())
     return _archive_digest(path)

@@ -19,6 +19,7 @@ from tfmann.training.stop_signals import catch_stop_signals
 from tfmann.training.train_state import TrainState
 from tfmann.training.train_step import TrainStep
 from tfmann.training.update_statistics import Meter, log_line, progress_bar
+from tfmann.training.worker_sync import Workers
 
 
 @dataclasses.dataclass
@@ -69,7 +70,17 @@ def train(
     def due(every: int) -> bool:
         return state.step % every == 0 or state.step == h.num_train_steps
 
+    def evaluate() -> None:
+        # saved before, so that an evaluation that is killed loses no update
+        save(train_step, state, root, between=True)
+        _evaluate(train_step, state, hooks)
+        _halve_rate(h, state, hooks.log)
+
     with catch_stop_signals() as stop, bar:
+        if state.step and due(evaluate_every) and _evaluation_was_killed(state, workers):
+            evaluate()
+            save(train_step, state, root)
+            hooks.show(state.step)
         batches = prefetch(data.batches(state.position))
         while not has_ended(h, state):
             batch, state.position = next(batches)
@@ -86,8 +97,7 @@ def train(
                 _refuse_non_finite(train_step, state, root)
                 _report(h, state, meter, hooks, bar)
             if due(evaluate_every):
-                _evaluate(train_step, state, hooks)
-                _halve_rate(h, state, hooks.log)
+                evaluate()
             saving = due(evaluate_every) or due(save_every)
             if saving or stopping:
                 save(train_step, state, root, between=not saving)
@@ -195,6 +205,12 @@ def _halve_rate(hparams: TrainingSettings, state: TrainState, log: Callable[[str
         state.rate_halvings += 1
         if not has_ended(hparams, state):
             log(f"no better dev bleu in {stale} evaluations: the learning rate is halved")
+
+
+def _evaluation_was_killed(state: TrainState, workers: Workers) -> bool:
+    """Returns whether the step of a checkpoint at which an evaluation is due has none."""
+    steps = [point["step"] for point in state.history]
+    return workers.reduce_any(workers.chief and state.step not in steps)  # others have no history
 
 
 def is_evaluated(state: TrainState) -> bool:

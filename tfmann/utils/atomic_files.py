@@ -15,6 +15,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -25,21 +26,46 @@ _SUFFIX = re.compile(r"\.tmp-[0-9a-f]{8}")
 def replacement_file(target: str) -> Iterator[BinaryIO]:
     """Opens a file for writing, which replaces `target` if the block ends without an error.
 
+    It has the permissions of the file that it replaces.
+
     Raises:
-      OSError: it cannot be written.
+      OSError: it cannot be written, or be put in the place of the other; then it keeps its name.
     """
     _remove_leftovers(target)
     stream = _new_file(target)
+    is_complete = False
     try:
         with stream:
+            with contextlib.suppress(OSError):  # there is no file yet
+                os.fchmod(stream.fileno(), stat.S_IMODE(os.stat(target).st_mode))
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-            os.replace(stream.name, target)  # while it is locked
+            is_complete = True
+            _put_file_in_place(stream.name, target)  # while it is locked
         sync_folder(os.path.dirname(target) or ".")
     finally:
-        with contextlib.suppress(FileNotFoundError):  # it was renamed
-            os.unlink(stream.name)
+        if not is_complete:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(stream.name)
+
+
+def _put_file_in_place(complete: str, target: str) -> None:
+    """Renames a complete file to `target`, or copies it there.
+
+    A file that is mounted by itself, or that another user has in a folder such as /tmp, may be
+    written to but not replaced.
+    """
+    try:
+        try:
+            os.replace(complete, target)
+        except OSError:
+            if not os.path.isfile(target):
+                raise
+            shutil.copyfile(complete, target)
+            os.unlink(complete)
+    except OSError as error:
+        raise OSError(error.errno, f"{error.strerror}; all of it is in {complete}") from None
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -16,6 +17,8 @@ from tfmann.utils import atomic_files
 PathLike = Union[str, "os.PathLike[str]"]
 
 _NUMBERS = re.compile(r"\[\n\s+(-?\d[^\]\[{\"]*)\n\s+\]")  # a list of numbers, each on its line
+_STANDARD = {"/dev/stdout": 1, "/dev/stderr": 2}
+_DESCRIPTOR = re.compile("/(?:dev|proc/self)/fd/([0-9]+)")
 _BLOCK = 1 << 20  # bytes read at a time
 
 
@@ -45,23 +48,40 @@ def read_bytes(path: PathLike) -> bytes:
 def atomic_write(path: PathLike) -> Iterator[BinaryIO]:
     """Opens a temporary file for writing, which replaces `path` if the block ends without an error.
 
-    A device or a pipe, such as `/dev/null`, is written to directly.
+    A device or a pipe, such as `/dev/null`, is written to directly, and so is an open descriptor,
+    such as `/dev/stdout`, even if it is of a file: its other content stays.
 
     Raises:
       UserError: it cannot be written (no such folder, no permission, disk full).
     """
-    in_place = os.path.exists(path) and not os.path.isfile(path)
     try:
-        target = os.fspath(path) if in_place else os.path.realpath(path)
-    except ValueError as error:  # a NUL in the name
-        raise UserError(f"cannot write {path}: {error_reason(error)}") from None
-    try:
-        with open(target, "wb") if in_place else atomic_files.replacement_file(target) as stream:
+        with _open_target(path) as stream:
             yield stream
     except BrokenPipeError:  # of standard output, not of this file
         raise
     except OSError as error:
         raise UserError(f"cannot write {path}: {error_reason(error)}") from None
+
+
+def _open_target(path: PathLike) -> contextlib.AbstractContextManager[BinaryIO]:
+    descriptor = open_descriptor(path)
+    if descriptor is not None:
+        return os.fdopen(os.dup(descriptor), "wb")
+    if os.path.exists(path) and not os.path.isfile(path):
+        return open(path, "wb")
+    try:
+        return atomic_files.replacement_file(os.path.realpath(path))
+    except ValueError as error:  # a NUL in the name
+        raise OSError(errno.EINVAL, str(error)) from None
+
+
+def open_descriptor(path: PathLike) -> int | None:
+    """Returns the number of the open descriptor that a path names; None for any other path."""
+    name = os.fspath(path)
+    if name in _STANDARD:
+        return _STANDARD[name]
+    match = _DESCRIPTOR.fullmatch(name)
+    return int(match[1]) if match else None
 
 
 def write_json(path: PathLike, value: Any, indent: int | None = 1) -> None:
