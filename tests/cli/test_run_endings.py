@@ -290,7 +290,7 @@ def test_a_dev_loss_that_is_not_finite_ends_the_run(data, tmp_path, capsys, monk
     out = tmp_path / "out"
     assert nmt.main(tiny_runs.flags(data, out, num_train_steps=1)) == 1
     stderr = capsys.readouterr().err
-    assert stderr.startswith("tfmann: the loss on dev is not finite at step 1. ")
+    assert stderr.startswith("tfmann: the loss on dev is not finite at step 1. The checkpoints are")
     assert stderr.count("\n") == 1
     assert not (out / "best_bleu").exists() and not any((out / "checkpoints").iterdir())
 

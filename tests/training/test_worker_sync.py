@@ -291,5 +291,6 @@ def test_a_worker_evaluates_the_last_weights_if_the_chief_does(monkeypatch, is_e
     monkeypatch.setattr(trainer, "save", lambda *_: calls.append("save"))
     chief_says = SimpleNamespace(chief=False, reduce_any=lambda own: own or not is_evaluated)
     train_step = SimpleNamespace(workers=chief_says, hparams=SimpleNamespace(num_train_steps=4))
-    trainer._end(train_step, TrainState(step=4, best_step=4), "root", hooks=None)
-    assert calls == ([] if is_evaluated else ["evaluate", "save"])
+    hooks = SimpleNamespace(show=lambda step: calls.append(step))
+    trainer._end(train_step, TrainState(step=4, best_step=4), "root", hooks)
+    assert calls == ([] if is_evaluated else ["evaluate", "save", 4])

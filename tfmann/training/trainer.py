@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
 import signal
 from typing import Callable
 
@@ -46,6 +47,19 @@ class Stopped(UserError):
         self.exit_status = 128 + number
 
 
+class Diverged(UserError):
+    """A run has values that are not finite.
+
+    Attributes:
+      subject: which, and a verb.
+    """
+
+    def __init__(self, message: str, subject: str):
+        """Takes the message and its subject."""
+        super().__init__(message)
+        self.subject = subject
+
+
 def train(
     train_step: TrainStep, data: TrainingBatches, state: TrainState, root: str, hooks: Hooks
 ) -> None:
@@ -70,15 +84,9 @@ def train(
     def due(every: int) -> bool:
         return state.step % every == 0 or state.step == h.num_train_steps
 
-    def evaluate() -> None:
-        # saved before, so that an evaluation that is killed loses no update
-        save(train_step, state, root, between=True)
-        _evaluate(train_step, state, hooks)
-        _halve_rate(h, state, hooks.log)
-
     with catch_stop_signals() as stop, bar:
         if state.step and due(evaluate_every) and _evaluation_was_killed(state, workers):
-            evaluate()
+            _evaluate_saved(train_step, state, root, hooks)
             save(train_step, state, root)
             hooks.show(state.step)
         batches = prefetch(data.batches(state.position))
@@ -97,7 +105,7 @@ def train(
                 _refuse_non_finite(train_step, state, root)
                 _report(h, state, meter, hooks, bar)
             if due(evaluate_every):
-                evaluate()
+                _evaluate_saved(train_step, state, root, hooks)
             saving = due(evaluate_every) or due(save_every)
             if saving or stopping:
                 save(train_step, state, root, between=not saving)
@@ -173,7 +181,13 @@ def save(train_step: TrainStep, state: TrainState, root: str, between: bool = Fa
     by the next save. The last checkpoints, which are averaged, are then the same as those of a run
     that was never stopped.
     """
-    caches = train_step.cache_arrays()
+    _write(train_step, state, root, between)
+    if train_step.workers.chief:
+        remove_old_checkpoints(train_step.hparams, root, state.step)
+
+
+def _write(train_step: TrainStep, state: TrainState, root: str, between: bool) -> None:
+    caches = train_step.cache_arrays()  # by all workers
     if not train_step.workers.chief:
         return
     checkpoint.write(
@@ -183,7 +197,20 @@ def save(train_step: TrainStep, state: TrainState, root: str, between: bool = Fa
         {**state.as_dict(), "between": True} if between else state.as_dict(),
         caches,
     )
-    remove_old_checkpoints(train_step.hparams, root, state.step)
+
+
+def _evaluate_saved(train_step: TrainStep, state: TrainState, root: str, hooks: Hooks) -> None:
+    """Saves a step, so that an evaluation that is killed loses no update, and evaluates it.
+
+    Older checkpoints stay: weights with which the loss on dev is not finite are removed.
+    """
+    _write(train_step, state, root, between=True)
+    try:
+        _evaluate(train_step, state, hooks)
+    except Diverged as error:
+        shutil.rmtree(checkpoint_series.step_folder(root, state.step), ignore_errors=True)
+        raise diverged(error.subject, state.step, root) from None
+    _halve_rate(train_step.hparams, state, hooks.log)
 
 
 def _evaluate(train_step: TrainStep, state: TrainState, hooks: Hooks) -> None:
@@ -233,7 +260,7 @@ def _refuse_non_finite(train_step: TrainStep, state: TrainState, root: str) -> N
         raise diverged("a weight is", state.step, root)
 
 
-def diverged(subject: str, step: int, root: str) -> UserError:
+def diverged(subject: str, step: int, root: str) -> Diverged:
     """Returns the error of a run in `root` that diverged: what is not finite, and what to do.
 
     The checkpoint of that step may be finite and yet have weights that no loss can be computed
@@ -244,7 +271,8 @@ def diverged(subject: str, step: int, root: str) -> UserError:
         advice = f"Continuing from {folder} would end in the same way: remove it to start earlier."
     else:
         advice = "The checkpoints are from before; if one of them still ends here, remove it."
-    return UserError(
+    return Diverged(
         f"{subject} not finite at step {step}. {advice} A lower learning_rate or max_gradient_norm "
-        "usually helps; so does looking at the training text for broken lines."
+        "usually helps; so does looking at the training text for broken lines.",
+        subject,
     )
