@@ -91,22 +91,29 @@ def test_missing_files_of_a_trained_model_are_named_before_tensorflow_is_there(t
         cell="dnc", encoder_type="memory", src="src", tgt="tgt", dev_prefix=f"{tmp_path}/in"
     )
     config.save(saved, tmp_path / "hparams.json")
-    source, absent, no_input = tmp_path / "in", tmp_path / "absent", {"inference_input_file": ""}
+    source, absent, no_input = tmp_path / "in", tmp_path / "absent", {"inference_input_file": None}
     cases = [
         (1, "absent holds no trained model", {"out_dir": absent}),
         (1, "absent holds no trained model", {**no_input, "mode": "lexicon", "out_dir": absent}),
         (1, "absent holds no trained model", {**no_input, "mode": "shortlist", "out_dir": absent}),
         (1, "no such file: .*absent", {"inference_input_file": absent}),
         (1, "no such file: .*absent", {"inference_ref_file": absent}),
-        (1, "neither .*in.tgt nor", {"mode": "eval", "inference_input_file": ""}),
-        (2, "nothing to translate", {"mode": "eval", "inference_input_file": "", "dev_prefix": ""}),
+        (1, "neither .*in.tgt nor", {"mode": "eval", "inference_input_file": None}),
+        (
+            2,
+            "nothing to translate",
+            {"mode": "eval", "inference_input_file": None, "dev_prefix": ""},
+        ),
         (2, "num_units=5", {"num_units": 5}),
         (2, "'dnc' has no alignments", {"coverage_penalty_weight": 1}),
         (2, "'dnc' has no alignments", {"alignment_file": absent}),
         (2, "'dnc' has no alignments", {"mode": "align", "inference_ref_file": source}),
     ]
     usual = {"out_dir": tmp_path, "inference_input_file": source}
-    commands = [[f"--{k}={v}" for k, v in {**usual, **flags}.items()] for _, _, flags in cases]
+    commands = [
+        [f"--{key}={value}" for key, value in {**usual, **flags}.items() if value is not None]
+        for _, _, flags in cases
+    ]
     for (expected, words, _), (status, message) in zip(cases, without_tensorflow(*commands)):
         assert status == expected and re.search(words, message), (words, message)
 

@@ -106,7 +106,11 @@ def test_a_cell_without_alignments_has_adequacy_alone(flags, tmp_path, capsys):
         ({"gold_file": "{0}/outside"}, 1, "outside, line 3: 3-0 is a link outside the sentence"),
         ({"src_max_len_infer": "3"}, 2, "line 2 has 4 words, of which src_max_len_infer=3 leaves"),
         ({"mode": "score"}, 2, "--mode=score does not use --gold_file"),
-        ({"mode": "eval", "inference_input_file": "", "inference_ref_file": ""}, 2, "give --infer"),
+        (
+            {"mode": "eval", "inference_input_file": None, "inference_ref_file": None},
+            2,
+            "give --inf",
+        ),
         ({"mode": "eval", "inference_input_file": "-"}, 2, "of the sentences of a file"),
     ],
 )
@@ -118,7 +122,7 @@ def test_what_is_refused_before_anything_is_loaded(
     text_files.write_lines(tmp_path / "wrong", [LINKS[0], "0-0 1_1", LINKS[2]])
     text_files.write_lines(tmp_path / "outside", [*LINKS[:2], "3-0"])
     all_flags = {"mode": "align", "inference_output_file": tmp_path / "out", **flags}
-    all_flags.update({key: value.format(tmp_path) for key, value in changes.items()})
+    all_flags.update({key: value and value.format(tmp_path) for key, value in changes.items()})
     before = tree(tmp_path)
     fails(command(model, **all_flags), capsys, status, words)
     assert tree(tmp_path) == before

@@ -106,7 +106,7 @@ def test_jobs_with_unlike_lexicons_are_not_joined(source, tmp_path, capsys):
         ({"jobid": 1}, "jobid=1"),
         ({"num_workers": 2, "mode": "score", "inference_ref_file": "r"}, "--num_workers shares"),
         ({"num_workers": 2, "inference_input_file": "-"}, "--num_workers shares"),
-        ({"num_workers": 2, "inference_output_file": ""}, "--num_workers shares"),
+        ({"num_workers": 2, "inference_output_file": None}, "--num_workers shares"),
         ({"num_workers": 2, "inference_ref_file": "r"}, "--inference_ref_file is of all lines"),
     ],
 )

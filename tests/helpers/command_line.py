@@ -28,7 +28,9 @@ def tree(*folders):
 
 
 def command(out, *flags, **settings):
-    return [f"--out_dir={out}", *flags, *(f"--{key}={value}" for key, value in settings.items())]
+    """A command line for a run; a setting of None is left out."""
+    given = {key: value for key, value in settings.items() if value is not None}
+    return [f"--out_dir={out}", *flags, *(f"--{key}={value}" for key, value in given.items())]
 
 
 def fails(argv, capsys, status, words, main=nmt.main):

@@ -21,6 +21,8 @@ _MAIN = frozenset(
      "learning_rate", "batch_size", "dropout", "num_train_steps", "random_seed")
 )  # fmt: skip
 
+_DEFAULTS = {key: field.default for key, field in FIELDS.items()}
+
 
 def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Reads a flat JSON object of hyper-parameters, its own values over those of its base.
@@ -148,9 +150,9 @@ def merge_saved(saved: Mapping[str, Any], explicit: Mapping[str, Any], where: st
         and explicit[key] != saved.get(key, FIELDS[key].default)
     ]
     merged = {**saved, **explicit}
-    length = saved.get("tgt_max_len", FIELDS["tgt_max_len"].default)
-    if merged.get("tgt_max_len", length) != length and _has_window_of_targets(saved):
-        merged["self_attention_window"] = length + 1
+    before, after = ({**_DEFAULTS, **values}["tgt_max_len"] for values in (saved, merged))
+    if before != after and _has_window_of_targets({**_DEFAULTS, **saved}):
+        merged["self_attention_window"] = before + 1
     source, target = saved.get("src"), saved.get("tgt")
     if source != target and (merged.get("src"), merged.get("tgt")) == (target, source):
         # other suffixes may be new names of the same text
@@ -163,8 +165,8 @@ def merge_saved(saved: Mapping[str, Any], explicit: Mapping[str, Any], where: st
     return make(merged)
 
 
-def _has_window_of_targets(saved: Mapping[str, Any]) -> bool:
+def _has_window_of_targets(settings: Mapping[str, Any]) -> bool:
     """Returns whether a model's self-attention sees as many words as training targets may have."""
-    cell = CELLS.get(saved.get("cell", FIELDS["cell"].default))
+    cell = CELLS.get(settings["cell"])
     is_read = cell is not None and "self_attention_window" in fields_of(cell.options)
-    return is_read and not saved.get("self_attention_window")
+    return is_read and not settings["self_attention_window"]
