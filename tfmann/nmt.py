@@ -172,9 +172,12 @@ def run(argv: Sequence[str]) -> None:
     values, explicit = parse(argv)
     if values.help:
         _print(flag_help(values, str(__doc__)))
-    elif values.version:
+        return
+    if values.version:
         _print(f"tfmann {__version__}")
-    elif values.print_hparams:
+        return
+    validation.refuse_empty_names(values)
+    if values.print_hparams:
         _print(config.to_json(_settings(values, explicit)))
     else:
         _dispatch(values, explicit)
@@ -195,21 +198,14 @@ def _settings(values: flags.FlagValues, explicit: dict[str, Any]) -> config.HPar
 
 def _settings_path(values: flags.FlagValues) -> str | None:
     """Returns the path of the JSON file of settings, if one is given."""
-    name = _given_name(values, "hparams_path")
+    name: str | None = values.hparams_path
     return resources.settings_path(name) if name else None
 
 
 def _with_data(values: flags.FlagValues, explicit: dict[str, Any]) -> dict[str, Any]:
     """Adds the settings of `--data` to those that were given explicitly, which win."""
-    folder = _given_name(values, "data")
+    folder: str | None = values.data
     return {**corpus_record.load_settings(folder), **explicit} if folder else explicit
-
-
-def _given_name(values: flags.FlagValues, flag: str) -> str | None:
-    """Returns the name that a flag gives, None if it was not given; refuses an empty one."""
-    name: str | None = values[flag].value
-    input_checks.refuse_empty(name, flag)
-    return name
 
 
 def _dispatch(values: flags.FlagValues, explicit: dict[str, Any]) -> None:

@@ -223,7 +223,7 @@ def _write_page(path: str, text: str) -> None:
 
 def _readme(args: argparse.Namespace) -> None:
     pages, results = markdown_blocks.pages(Path(args.readme)), _results_dir(args)
-    changed = [markdown_blocks.update_file(page, results) for page in pages]
+    changed = markdown_blocks.update_files(pages, results)
     difference_chart.write_figures(pages, results)
     for page, is_changed in zip(pages, changed):
         print_message(f"{page} {'is written' if is_changed else 'is as the results have it'}")

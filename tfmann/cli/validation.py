@@ -75,15 +75,22 @@ def flags_of(mode: str | None) -> tuple[str, ...]:
     return (*_COMMON, *used, *(_JOBS if mode == "infer" else ()))
 
 
+def refuse_empty_names(flags: Any) -> None:
+    """Raises UsageError for the first flag that names a file or folder, and is empty.
+
+    An empty `--out_dir` is as none; an empty setting is a value.
+    """
+    for name in flags:
+        if name != "out_dir" and name not in config.FIELDS:
+            input_checks.refuse_empty(flags[name].value, name)
+
+
 def check_flags(mode: str, flags: Any) -> None:
     """Raises UsageError for the first flag that `mode` needs and lacks, or would ignore."""
     if not flags.out_dir:
         raise UsageError(
             "--out_dir is not given: the folder of the run; --help has examples and all flags"
         )
-    for name in flags:
-        if name not in config.FIELDS and isinstance(flags[name].value, str):
-            input_checks.refuse_empty(flags[name].value, name)
     for name, (modes, advice) in _USED.items():
         if getattr(flags, name) and mode not in modes:
             raise UsageError(f"--mode={mode} does not use --{name}: {advice}")

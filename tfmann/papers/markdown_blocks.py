@@ -68,18 +68,21 @@ def _read(path: Path) -> str:
         raise UserError(f"cannot read {path}: {error}") from None
 
 
-def update_file(path: Path, results_dir: Path) -> bool:
-    """Updates the blocks of a file; returns whether anything changed.
+def update_files(paths: Sequence[Path], results_dir: Path) -> list[bool]:
+    """Updates the blocks of files; returns whether each has changed.
 
     Raises:
-      UserError: the file cannot be read or written, has no block, or one with an unknown name.
+      UserError: a file cannot be read or written, has no block, or one with an unknown name.
     """
-    before = _read(path)
-    after = fill(before, results_dir, str(path))
-    if after != before:
-        with atomic_write(path) as file:
-            file.write(after.encode("utf-8"))
-    return after != before
+    results, changed = read_results(results_dir), []
+    for path in paths:
+        before = _read(path)
+        after = _fill(before, results, results_dir, str(path))
+        changed.append(after != before)
+        if after != before:
+            with atomic_write(path) as file:
+                file.write(after.encode("utf-8"))
+    return changed
 
 
 def fill(text: str, results_dir: Path, name: str = "the text") -> str:
@@ -88,13 +91,16 @@ def fill(text: str, results_dir: Path, name: str = "the text") -> str:
     Raises:
       UserError: there is no block, one is not ended, or one has an unknown name.
     """
+    return _fill(text, read_results(results_dir), results_dir, name)
+
+
+def _fill(text: str, results: judgement.Results, results_dir: Path, name: str) -> str:
     blocks = len(_BLOCK.findall(text))
     if not blocks or blocks != text.count(_BEGIN):
         raise UserError(
             f"{name}: expected '<!-- results: NAME -->', each followed by '<!-- end -->' on a line "
             "of its own"
         )
-    results = read_results(results_dir)
     names = {
         f"{table}-{scale}": (table, scale)
         for table, description in TABLES.items()
@@ -120,7 +126,7 @@ def fill(text: str, results_dir: Path, name: str = "the text") -> str:
     return _BLOCK.sub(fill_block, text)
 
 
-def _table(name: str, scale: str, records: list[Record]) -> list[str]:
+def _table(name: str, scale: str, records: Sequence[Record]) -> list[str]:
     """Renders a short table: systems, BLEU on the test in the paper and ours, comparisons."""
     table = TABLES[name].at(scale)
     rendered = rendering.render_cells(table, scale, records, unmeasured=True)

@@ -112,7 +112,7 @@ def write_figures(pages: Sequence[Path], results_dir: Path) -> None:
     """Writes the charts that Markdown files show, next to them.
 
     Args:
-      pages: files that `markdown_blocks.update_file` has filled from the same records.
+      pages: files that `markdown_blocks.update_files` has filled from the same records.
       results_dir: folder of the records.
     """
     figures = render_figures(results_dir)
