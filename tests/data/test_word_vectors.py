@@ -45,6 +45,7 @@ def test_special_tokens_and_words_with_a_space_are_left_out(tmp_path):
         (["mann 1 nan 3"], r"vectors\.de, line 1: expected a word and 3 finite numbers"),
         (["ein 1 2 3", "mann 1 x 3"], r"vectors\.de, line 2: .*'x'; expected a word and 3"),
         (["frau 1 2 3"], r"vectors\.de has a vector for none of the 8 words .* such as '3'"),
+        (["2 3", "mann 1 2 3 4"], r"vectors\.de, line 2: expected 3 numbers, found 4"),
     ],
 )
 def test_what_cannot_be_read_is_named(tmp_path, lines, message):

@@ -137,9 +137,7 @@ def _check_adaptation(args: argparse.Namespace) -> None:
     if args.tau is not None and not 1e-6 <= args.tau < math.inf:
         raise UsageError(f"--tau={args.tau}: expected a number of at least 1e-6")
     read = *args.translation_memory.split(","), *_dev_files(args.dev)
-    input_checks.refuse_overwriting_text("adapt", args.adapt, read)
-    input_checks.refuse_overwriting_model({"adapt": args.adapt}, args.model)
-    input_checks.require_folder(args.adapt, "adapt")
+    input_checks.require_output("adapt", args.adapt, read, args.model)
 
 
 def _write(args: argparse.Namespace, hparams: Any) -> None:

@@ -32,9 +32,7 @@ def learn_shortlist(hparams: HParams, out_dir: str, log: Callable[[str], None] =
     corpora = corpus_paths.require_training_text(hparams)
     paths = list(chain.from_iterable(corpora))
     output = lexicon.shortlist_path(hparams, out_dir)
-    input_checks.refuse_overwriting_text("shortlist", output, paths)
-    input_checks.refuse_overwriting_model({"shortlist": output}, out_dir)
-    input_checks.require_folder(output, "shortlist")
+    input_checks.require_output("shortlist", output, paths, out_dir)
     languages = run_vocabularies.load(hparams, out_dir)
     pairs = (
         (languages.source.encode(pair.source), languages.target.encode(pair.target))

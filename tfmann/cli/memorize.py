@@ -90,9 +90,7 @@ def _run(args: argparse.Namespace) -> None:
         text = [*text, _sides(hparams, hparams.dev_prefix)]
     fingerprints.require_same_text(hparams, args.model, *(set(names) - settings.keys()))
     output = args.output or os.path.join(args.model, _NAME)
-    input_checks.refuse_overwriting_text("output", output, chain.from_iterable(text))
-    input_checks.refuse_overwriting_model({"output": output}, args.model)
-    input_checks.require_folder(output, "output")
+    input_checks.require_output("output", output, chain.from_iterable(text), args.model)
     import_tensorflow()
     with tempfile.TemporaryDirectory() as temporary:
         encoded = os.path.join(args.model, "encoded")  # of the text of the run alone

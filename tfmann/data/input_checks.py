@@ -138,6 +138,24 @@ def refuse_overwriting_model(outputs: Mapping[str, str | None], root: str) -> No
     refuse_overwriting(outputs, files)
 
 
+def require_output(flag: str, path: str, texts: Iterable[str], root: str) -> None:
+    """Raises an error if the file that a flag says to write cannot be written, or would be a loss.
+
+    Args:
+      flag: its name.
+      path: the file to write.
+      texts: the files that are read for it.
+      root: the folder of the run that it is made from.
+
+    Raises:
+      UsageError: it is one of the texts, or of the files of the run.
+      UserError: there is no such folder, or no permission.
+    """
+    refuse_overwriting_text(flag, path, texts)
+    refuse_overwriting_model({flag: path}, root)
+    require_folder(path, flag)
+
+
 def require_folder(path: str | None, flag: str) -> None:
     """Raises UserError if a file cannot be written: no folder, no permission, or it is a folder.
 

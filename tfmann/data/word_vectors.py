@@ -73,9 +73,10 @@ def read(path: str, vocabulary: Vocabulary, width: int) -> dict[str, array[float
 
     Raises:
       UserError: the file cannot be read, a vector has fewer than `width` numbers or an
-        infinite one, or no word is in the vocabulary.
+        infinite one, all have more, or no word is in the vocabulary.
     """
     found: dict[str, array[float]] = {}
+    too_wide = ""
     for number, word, numbers in _lines(path):
         is_wanted = word in vocabulary and word not in SPECIALS and word not in found
         if not is_wanted or (number == 1 and _is_header(word, numbers)):
@@ -83,6 +84,10 @@ def read(path: str, vocabulary: Vocabulary, width: int) -> dict[str, array[float
         fields = numbers.split()
         if len(fields) <= width:  # or a word with a space, of which `word` is the first part
             found[word] = _vector(fields, width, f"{path}, line {number}")
+        elif not too_wide:
+            too_wide = f"{path}, line {number}: expected {width} numbers, found {len(fields)}"
+    if too_wide and not found:
+        raise UserError(too_wide)
     if not found:
         raise UserError(
             f"{path} has a vector for none of the {len(vocabulary):,} words of the vocabulary, "

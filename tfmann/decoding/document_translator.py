@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -14,8 +14,8 @@ from tfmann.config import HParams
 from tfmann.data.batching import chunks
 from tfmann.data.documents import sentences_by_document
 from tfmann.data.text_encoder import LanguagePair
-from tfmann.decoding import target_requirements
 from tfmann.decoding.document_stores import DocumentStore
+from tfmann.decoding.search import Hypotheses
 from tfmann.decoding.teacher_forcing import forced_log_probs
 from tfmann.decoding.translation import (
     EncodedPair,
@@ -25,7 +25,7 @@ from tfmann.decoding.translation import (
     Translation,
 )
 from tfmann.decoding.translator import LastDocument, Pair, Translator
-from tfmann.models.seq2seq import BATCH_SIGNATURE, IDS, LENGTHS, Prepared, Seq2Seq
+from tfmann.models.seq2seq import BATCH_SIGNATURE, Prepared, Seq2Seq
 
 _LINES_PER_DOCUMENT = 1024  # read before the first is answered, for each document of a batch
 _ROWS, _STARTS = tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.bool)
@@ -176,33 +176,21 @@ class DocumentTranslator(Translator):
         document = self._store.document(cache, self._document_inputs(lines))
         return self.model.prepare(*self._source_batch(lines), document=document)
 
-    def _search_function(
-        self, with_attention: bool, lines: Sequence[SourceLine]
-    ) -> tf.types.experimental.GenericFunction:
-        """Compiles the search of a round: `Hypotheses`, and the caches after them."""
-        attends = with_attention or self.text.lexicon is not None
-        width = self._hypotheses(lines)
+    def _documents_signature(self) -> list[Any]:
+        return [*super()._documents_signature(), self._store.signature(), _ROWS, _STARTS]
 
-        def run(source, length, required, history, *caches):
-            cache = self._select_caches(*caches)
-            document = self._store.document(cache, history)
-            prepared, hypotheses = self.searcher.search(
-                source,
-                length,
-                document,
-                attends,
-                self._store.record,
-                width=width,
-                **required.search_arguments(self.text.word_boundaries),
-            )
-            after = self._store.write_best(cache, prepared, hypotheses)
-            return hypotheses._replace(diagnostics=None), after
-
-        caches = [self._store.signature(), _ROWS, _STARTS]
-        required = target_requirements.signature(lines, self.lists)
-        signature = [IDS, LENGTHS, required, self._document_signature(), *caches]
-        kinds = target_requirements.kinds(lines)
-        return self._compile(("search", attends, kinds, width), run, signature)
+    def _search_documents(
+        self,
+        search: Callable[..., tuple[Prepared, Hypotheses]],
+        history: Any,
+        *caches: Any,
+    ) -> tuple[Hypotheses, Any]:
+        """Returns the hypotheses of a round, and the caches after them."""
+        cache = self._select_caches(*caches)
+        document = self._store.document(cache, history)
+        prepared, hypotheses = search(document=document, record=self._store.record)
+        after = self._store.write_best(cache, prepared, hypotheses)
+        return hypotheses._replace(diagnostics=None), after
 
     def _force_ids(self, pairs: Sequence[Pair], record: tuple[str, ...]) -> list[Forced]:
         results: list[Any] = [None] * len(pairs)
@@ -250,8 +238,7 @@ class DocumentTranslator(Translator):
             after = self._store.write_forced(cache, entries, target_out, target_length)
             return log_probs, prepared.diagnostics, recorded, cache, after
 
-        caches = [self._store.signature(), _ROWS, _STARTS]
-        signature = [*BATCH_SIGNATURE, self._document_signature(), *caches]
+        signature = [*BATCH_SIGNATURE, *self._documents_signature()]
         return self._compile(("force", record), run, signature)
 
     def _select_caches(self, cache: Any, previous_rows: tf.Tensor, starts: tf.Tensor) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -245,21 +246,37 @@ class Translator:
     def _search_function(
         self, with_attention: bool, lines: Sequence[SourceLine]
     ) -> tf.types.experimental.GenericFunction:
-        """Compiles the search that `lines` need: `_search_inputs` to `Hypotheses`."""
+        """Compiles the search that `lines` need: `_search_inputs` to `_search_documents`."""
         attends = with_attention or self.text.lexicon is not None
         width = self._hypotheses(lines)
 
-        def run(source: tf.Tensor, length: tf.Tensor, required: Any, document: Any) -> Hypotheses:
+        def run(source: tf.Tensor, length: tf.Tensor, required: Any, *document: Any) -> Any:
             arguments = required.search_arguments(self.text.word_boundaries)
-            _, hypotheses = self.searcher.search(
-                source, length, document, attends, width=width, **arguments
+            search = partial(
+                self.searcher.search,
+                source,
+                length,
+                with_attention=attends,
+                width=width,
+                **arguments,
             )
-            return hypotheses
+            return self._search_documents(search, *document)
 
         required = target_requirements.signature(lines, self.lists)
-        signature = [IDS, LENGTHS, required, self._document_signature()]
+        signature = [IDS, LENGTHS, required, *self._documents_signature()]
         kinds = target_requirements.kinds(lines)
         return self._compile(("search", attends, kinds, width), run, signature)
+
+    def _documents_signature(self) -> list[Any]:
+        """Returns the types of what is known of the documents of a batch."""
+        return [self._document_signature()]
+
+    def _search_documents(
+        self, search: Callable[..., tuple[Prepared, Hypotheses]], document: Any
+    ) -> Any:
+        """Runs `Searcher.search`, which has its other arguments, in the documents of a batch."""
+        _, hypotheses = search(document=document)
+        return hypotheses
 
     def _compile(
         self, key: tuple, run: Any, signature: list

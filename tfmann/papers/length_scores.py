@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from tfmann.evaluation import comparison
 from tfmann.evaluation.gold_alignments import words_of
+from tfmann.papers.markdown import mean_cell
 from tfmann.papers.metrics import Record
 from tfmann.papers.output_scores import Output
 from tfmann.papers.table import Table
@@ -104,7 +105,7 @@ def length_table(table: Table, records: Sequence[Record]) -> LengthTable | None:
     for row in table.rows:
         values = row_scores(row.name, records)
         if values:
-            rows.append([row.title, *(_cell(values.get(shortest, [])) for shortest in columns)])
+            rows.append([row.title, *(mean_cell(values.get(shortest, [])) for shortest in columns)])
     return LengthTable(["system", *heading], rows)
 
 
@@ -116,10 +117,3 @@ def row_scores(row: str, records: Sequence[Record]) -> dict[int, list[float]]:
             for scores in class_scores(record):
                 values.setdefault(scores.shortest, []).append(scores.bleu)
     return values
-
-
-def _cell(values: Sequence[float]) -> str:
-    if not values:
-        return "-"
-    deviation = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
-    return f"{statistics.fmean(values):.2f}{deviation}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 
 
@@ -10,6 +11,16 @@ def table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     lines = [f"| {' | '.join(cells)} |" for cells in (heading, *rows)]
     lines.insert(1, "|-" * len(heading) + "|")
     return lines
+
+
+def mean_cell(values: Sequence[float], decimals: int = 2) -> str:
+    """Returns a cell: the mean ± the sample standard deviation of several values, - of none."""
+    if not values:
+        return "-"
+    cell = f"{statistics.fmean(values):.{decimals}f}"
+    if len(values) > 1:
+        cell += f" ± {statistics.stdev(values):.{decimals}f}"
+    return cell
 
 
 def bullets(notes: Sequence[str]) -> list[str]:

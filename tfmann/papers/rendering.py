@@ -275,15 +275,11 @@ def _measured_columns(table: Table) -> Iterator[_MeasuredColumn]:
 
 def _measured_cell(column: _MeasuredColumn, runs: Sequence[Record]) -> str:
     values = [value for value in map(column.value, runs) if value is not None]
-    if not values:
-        return "-"
-    cell = f"{statistics.fmean(values):.{column.decimals}f}"
-    if len(values) > 1:
-        cell += f" ± {statistics.stdev(values):.{column.decimals}f}"
-    elif column.value is metrics.test_bleu:
+    cell = markdown.mean_cell(values, column.decimals)
+    if len(values) == 1 and column.value is metrics.test_bleu:
         interval = metrics.confidence_interval(runs[0])
         cell += f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else ""
-    if len(values) < len(runs):
+    if 0 < len(values) < len(runs):
         cell += f" ({_count_seeds(len(values))})"
     if column.heading == "under-translated" and any(map(includes_reworded, runs)):
         return f"≤ {cell}"
