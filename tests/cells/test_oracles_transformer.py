@@ -157,7 +157,7 @@ def test_a_word_outside_the_window_is_not_seen():
 def test_a_window_that_no_word_leaves_is_as_any_wider_one():
     batch, results = small_models.batch(LENGTHS), []
     for window in (7, 0, 20):  # T is 7 with `</s>`; 0 is 51
-        model = small_models.model("transformer", self_attention_window=window)
+        model = small_models.model("transformer-window", self_attention_window=window)
         results.append(decode(model, batch, (), True)[3])
     for result in results[1:]:
         np.testing.assert_allclose(result, results[0], atol=1e-5)

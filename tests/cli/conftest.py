@@ -8,6 +8,26 @@ from tfmann import nmt
 
 
 @pytest.fixture(scope="module")
+def untraced_module():
+    """As `untraced`, for fixtures of a module too."""
+    import tensorflow as tf
+
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+@pytest.fixture
+def traced(untraced_module):
+    """Compiles functions in a test of such a module."""
+    import tensorflow as tf
+
+    tf.config.run_functions_eagerly(False)
+    yield
+    tf.config.run_functions_eagerly(True)
+
+
+@pytest.fixture(scope="module")
 def data(tmp_path_factory):
     return tiny_runs.corpus(tmp_path_factory.mktemp("corpus"), PAIRS)
 

@@ -9,6 +9,10 @@ from helpers.shipped_runs import FIRST, training_command
 from tfmann import nmt
 from tfmann.cli import memorize
 
+pytestmark = pytest.mark.usefixtures("untraced_module")
+
+RUN = {"num_train_steps": 1, "tgt_max_len_infer": 3, "avg_ckpts": False}
+
 
 @pytest.fixture(scope="module")
 def run(data, tmp_path_factory):
@@ -16,7 +20,7 @@ def run(data, tmp_path_factory):
     root = tmp_path_factory.mktemp("changed")
     text, out = root / "text", root / "out"
     shutil.copytree(data, text)
-    assert nmt.main(training_command(FIRST, text, out, num_train_steps=1)) == 0
+    assert nmt.main(training_command(FIRST, text, out, **RUN)) == 0
     for name in ("train", "dev"):
         path = text / f"{name}.tgt"
         lines = path.read_text("utf-8").splitlines()

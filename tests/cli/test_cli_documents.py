@@ -11,6 +11,8 @@ from tfmann.cli import main
 from tfmann.data import text_files
 from tfmann.errors import UsageError
 
+pytestmark = pytest.mark.usefixtures("untraced_module")
+
 LINES = ["der hund", "die katze sieht", "hund", "größe một chó", "und die", "katze"]
 IDS = ["3", "3", "3", "8", "8", "8"]
 

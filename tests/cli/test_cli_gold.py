@@ -11,6 +11,8 @@ from tfmann import api, nmt
 from tfmann.data import text_files
 from tfmann.evaluation import adequacy, alignment
 
+pytestmark = pytest.mark.usefixtures("untraced_module")
+
 SOURCES = ["der hund", "größe một chó und", "die katze sieht"]
 REFERENCES = ["DER HUND", "GRÖSSE MỘT CHÓ", "KATZE DIE UND SIEHT"]
 LINKS = ["0-0 1-1 1p0", "0-0 1-1 2-2 3p2", "0-1 1-0 2-3"]

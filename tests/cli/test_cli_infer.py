@@ -22,6 +22,8 @@ from helpers.command_line import (
 from tfmann import nmt
 from tfmann.data import text_files
 
+pytestmark = pytest.mark.usefixtures("untraced_module")
+
 
 @pytest.fixture(scope="module")
 def translations(model, tmp_path_factory):
@@ -50,23 +52,55 @@ def test_translations_keep_lines_and_order(translations):
     assert len(set(best)) > 3, "the model says one thing to everything: it tests no order"
 
 
-def test_translations_begin_with_the_words_of_a_file(model, tmp_path, capsys):
-    prefixes = [WORDS[i % 3].upper() if i % 2 == 0 else "" for i in range(len(LINES))]
+def test_translations_have_the_first_words_and_the_phrases_of_files(
+    translations, model, tmp_path, capsys
+):
+    words = [word.upper() for word in WORDS]
+    given = [i % 2 == 0 for i in range(len(LINES))]
+    prefixes = [words[i % 3] if is_given else "" for i, is_given in enumerate(given)]
+    assert not all(map(str.startswith, translations["best"], prefixes)), "they change nothing"
+    rows = [
+        [words[(i + 1) % 3], f"{words[4]} {words[i % 2]}"] if is_given else []
+        for i, is_given in enumerate(given)
+    ]
     text_files.write_lines(tmp_path / "in", LINES)
     text_files.write_lines(tmp_path / "begin", prefixes)
-    flags = {"inference_input_file": tmp_path / "in", "inference_prefix_file": tmp_path / "begin"}
+    text_files.write_lines(tmp_path / "phrases", ["\t".join(row) for row in rows])
+    flags = {
+        "inference_input_file": tmp_path / "in",
+        "inference_prefix_file": tmp_path / "begin",
+        "inference_constraint_file": tmp_path / "phrases",
+        "infer_mode": "beam_search",
+        "beam_width": 6,
+    }
     for jobs in ({}, {"num_workers": 2, "jobid": 1}, {"num_workers": 2, "jobid": 0}):
         name = tmp_path / ("parts" if jobs else "whole")
         assert nmt.main(command(model, inference_output_file=name, **flags, **jobs)) == 0
     texts = (tmp_path / "whole").read_text(encoding="utf-8").split("\n")[:-1]
     assert (tmp_path / "parts").read_text(encoding="utf-8").split("\n")[:-1] == texts
-    for line, prefix, text in zip(LINES, prefixes, texts):
+    for line, prefix, row, text in zip(LINES, prefixes, rows, texts):
         assert text.startswith(prefix) if line else not text
-    text_files.write_lines(tmp_path / "begin", prefixes[:2])
-    fails_after_note(command(model, **flags), capsys, 1, "begin has 2 lines")
-    flags["inference_ref_file"] = tmp_path / "in"
-    argv = command(model, mode="score", **flags)
+        for phrase in row:
+            assert f" {phrase} " in f" {text} " if line else not text
+
+
+def test_files_of_words_and_phrases_that_do_not_fit_are_refused(model, tmp_path, capsys):
+    text_files.write_lines(tmp_path / "in", LINES)
+    text_files.write_lines(tmp_path / "begin", [WORDS[0].upper()] * 2)
+    flags = {"inference_input_file": tmp_path / "in", "infer_mode": "beam_search"}
+    begin = {"inference_prefix_file": tmp_path / "begin"}
+    fails_after_note(command(model, **flags, **begin), capsys, 1, "begin has 2 lines")
+    begin["inference_ref_file"] = tmp_path / "in"
+    argv = command(model, mode="score", inference_input_file=tmp_path / "in", **begin)
     fails_after_note(argv, capsys, 2, "--mode=score does not use --inference_prefix_file")
+    text_files.write_lines(tmp_path / "phrases", ["", "", "no\tyes", *[""] * (len(LINES) - 3)])
+    flags["inference_constraint_file"] = tmp_path / "phrases"
+    argv = command(model, **{**flags, "infer_mode": "sample"})
+    fails_after_note(argv, capsys, 2, "samples cannot be drawn with --inference_constraint_file")
+    argv = command(model, **flags, inference_output_file=tmp_path / "phrases")
+    fails_after_note(argv, capsys, 2, "inference_constraint_file")
+    message = "/phrases, line 3: no translation can contain 'no'"
+    fails_after_note(command(model, **flags), capsys, 1, message)
 
 
 def test_a_line_that_takes_long_is_named_once(model, tmp_path, capsys):
@@ -80,38 +114,6 @@ def test_a_line_that_takes_long_is_named_once(model, tmp_path, capsys):
         message = capsys.readouterr().err
         assert message.count("takes long") == count
         assert not count or "line 2 has 600 words, which takes long" in message
-
-
-def test_translations_contain_the_phrases_of_a_file(model, tmp_path, capsys):
-    words = [word.upper() for word in WORDS]
-    rows = [
-        [words[i % 3], f"{words[4]} {words[i % 2]}"] if i % 2 == 0 else []
-        for i in range(len(LINES))
-    ]
-    text_files.write_lines(tmp_path / "in", LINES)
-    text_files.write_lines(tmp_path / "phrases", ["\t".join(row) for row in rows])
-    flags = {
-        "inference_input_file": tmp_path / "in",
-        "inference_constraint_file": tmp_path / "phrases",
-        "infer_mode": "beam_search",
-        "beam_width": 6,
-    }
-    for jobs in ({}, {"num_workers": 2, "jobid": 1}, {"num_workers": 2, "jobid": 0}):
-        name = tmp_path / ("parts" if jobs else "whole")
-        assert nmt.main(command(model, inference_output_file=name, **flags, **jobs)) == 0
-    texts = (tmp_path / "whole").read_text(encoding="utf-8").split("\n")[:-1]
-    assert (tmp_path / "parts").read_text(encoding="utf-8").split("\n")[:-1] == texts
-    for line, row, text in zip(LINES, rows, texts):
-        for phrase in row:
-            assert f" {phrase} " in f" {text} " if line else not text
-    sampling = {key: value for key, value in flags.items() if key != "beam_width"}
-    argv = command(model, **{**sampling, "infer_mode": "sample"})
-    fails_after_note(argv, capsys, 2, "samples cannot be drawn with --inference_constraint_file")
-    argv = command(model, **{**flags, "inference_output_file": tmp_path / "phrases"})
-    fails_after_note(argv, capsys, 2, "inference_constraint_file")
-    text_files.write_lines(tmp_path / "phrases", ["", "", "no\tyes", *[""] * (len(LINES) - 3)])
-    message = "/phrases, line 3: no translation can contain 'no'"
-    fails_after_note(command(model, **flags), capsys, 1, message)
 
 
 def test_an_n_best_list_is_numbered_scored_and_begins_with_the_best(translations):
@@ -181,13 +183,16 @@ def test_scores_and_alignments_of_the_best_come_back_when_forced(translations, m
 def test_standard_input_gives_what_a_file_gives(
     translations, model, source, monkeypatch, capsysbinary
 ):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(source.read_bytes())))
+    text = io.BytesIO(source.read_bytes())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(text, encoding="ascii"))
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(sys.stdout.buffer, encoding="ascii"))
     assert nmt.main(command(model, inference_input_file="-")) == 0
     out, err = capsysbinary.readouterr()
     assert out.decode("utf-8").split("\n")[:-1] == translations["best"]
     assert err.decode().startswith("weights of ") and err.count(b"\n") == 1
 
 
+@pytest.mark.quick("True-1", "False-2")
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("to_file", [True, False])
 def test_translations_are_scored_against_references(
@@ -231,6 +236,7 @@ def test_eval_scores_against_the_references(translations, model, tmp_path, capsy
     assert tree(tmp_path, model) == before
 
 
+@pytest.mark.thorough
 def test_text_is_utf8_in_any_locale(translations, model, source):
     done = run_in_a_process(
         command(model, inference_input_file="-"), input=source.read_bytes(), stdout=subprocess.PIPE

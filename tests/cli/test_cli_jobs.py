@@ -7,6 +7,8 @@ from tfmann import nmt
 from tfmann.api import Model
 from tfmann.data import text_files
 
+pytestmark = pytest.mark.usefixtures("untraced_module")
+
 LINES = ["der hund", "", "die katze sieht", "hund", "größe một chó", "und die", "", "katze"]
 IDS = ["3", "3", "3", "3", "8", "8", "8", "9"]
 KINDS = {
@@ -36,7 +38,7 @@ def fields(path):
 def test_jobs_write_what_one_command_writes(kind, source, tmp_path):
     variant, changes, inputs = KINDS[kind]
     (tmp_path / "model").mkdir()
-    model = write_model(tmp_path / "model", variant, **changes)
+    model = write_model(tmp_path / "model", variant, **changes, tgt_max_len_infer=4)
     inputs = {"inference_input_file": source, **inputs}
     if kind != "luong":
         inputs["inference_document_file"] = tmp_path / "docs"

@@ -6,6 +6,7 @@ import re
 import shutil
 
 import pytest
+import tensorflow as tf
 from helpers import tiny_runs
 from helpers.command_line import ROOT, command, fails, run_in_a_process, tree
 
@@ -14,7 +15,7 @@ from tfmann.cli import inspection, main, serve, translate
 from tfmann.config.other_names import OTHER_SETTINGS
 from tfmann.data import text_files
 from tfmann.errors import UserError
-from tfmann.training import checkpoint
+from tfmann.training import checkpoint, trainer
 from tfmann.utils import run_folder
 
 
@@ -120,11 +121,11 @@ def test_the_lexicon_does_not_overwrite_its_text(tmp_path, capsys):
 # --- checkpoints ------------------------------------------------------------------------------
 
 
-def test_a_run_means_its_best_weights(model, tmp_path, source, capsys):
+def test_a_run_means_its_best_weights(untraced, model, tmp_path, source, capsys):
     assert run_folder.weights_folder(str(model)) == str(model / "best_bleu")
     assert run_folder.weights_folder(str(model / "best_bleu")) == str(model / "best_bleu")
     assert checkpoint.existing_folder(str(model), print) == str(model / "best_bleu")
-    argv = command(model, inference_input_file=source, ckpt=model)
+    argv = command(model, inference_input_file=source, ckpt=model, infer_mode="greedy")
     assert nmt.main(argv) == 0
     assert f"weights of {model / 'best_bleu'}\n" in capsys.readouterr().err
     empty = tmp_path / "run"
@@ -137,28 +138,37 @@ def test_a_run_means_its_best_weights(model, tmp_path, source, capsys):
 # --- runs that are gone on with ---------------------------------------------------------------
 
 
+RUN = {"num_train_steps": 1, "tgt_max_len_infer": 4}
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """A run that was started with relative paths; its folder is below that of its text."""
     home = tmp_path_factory.mktemp("home")
-    tiny_runs.corpus(home / "text", 40)
+    tiny_runs.corpus(home / "text", 40, dev=2)
     before = os.getcwd()
     os.chdir(home)
+    tf.config.run_functions_eagerly(True)
     try:
-        assert nmt.main(tiny_runs.flags("text", "run", num_train_steps=1)) == 0
+        assert nmt.main(tiny_runs.flags("text", "run", **RUN)) == 0
     finally:
+        tf.config.run_functions_eagerly(False)
         os.chdir(before)
     return home / "run"
 
 
-def test_changed_settings_are_named(untraced, run, monkeypatch, tmp_path):
+def test_changed_settings_are_named(run, monkeypatch, tmp_path, capsys):
+    def train(*_):
+        raise UserError("training would begin")
+
+    monkeypatch.setattr(trainer, "train", train)
     shutil.copytree(run.parent, tmp_path / "home")
     monkeypatch.chdir(tmp_path / "home")
     log = tmp_path / "home" / "run" / "train.log"
-    assert nmt.main(tiny_runs.flags("text", "run", num_train_steps=1)) == 0
+    fails(tiny_runs.flags("text", "run", **RUN), capsys, 1, "training would begin")
     assert "changed: " not in log.read_text()
-    argv = tiny_runs.flags("text", "run", num_train_steps=2, learning_rate=0.5)
-    assert nmt.main(argv) == 0
+    argv = tiny_runs.flags("text", "run", **{**RUN, "num_train_steps": 2, "learning_rate": 0.5})
+    fails(argv, capsys, 1, "training would begin")
     changed = [line for line in log.read_text().splitlines() if line.startswith("changed: ")]
     assert changed == ["changed: learning_rate 0.01 -> 0.5", "changed: num_train_steps 1 -> 2"]
 
@@ -320,7 +330,7 @@ def test_what_learns_from_the_text_alone_takes_no_other_settings(model, capsys, 
         fails(command(model, flag, f"--mode={mode}"), capsys, 2, words)
 
 
-def test_a_file_may_have_settings_of_a_search_that_is_not_made(model, source, tmp_path):
+def test_a_file_may_have_settings_of_a_search_that_is_not_made(untraced, model, source, tmp_path):
     path = tmp_path / "h.json"
     path.write_text('{"neural_cache_theta": 0.5, "sampling_top_k": 5}')
     argv = command(model, inference_input_file=source, inference_output_file=tmp_path / "out")

@@ -183,7 +183,8 @@ def test_a_reader_that_goes_away_is_no_error_of_ours(model, source, tmp_path):
     reading, writing = os.pipe()
     os.close(reading)
     links = tmp_path / "links"
-    argv = command(model, inference_input_file=source, alignment_file=links)
+    flags = {"inference_input_file": source, "alignment_file": links}
+    argv = command(model, infer_mode="greedy", **flags)
     done = run_in_a_process(argv, stdout=writing)
     os.close(writing)
     assert done.returncode == 1 and os.listdir(tmp_path) == ["in"]

@@ -9,6 +9,8 @@ from tfmann.data import text_files
 from tfmann.errors import UserError
 from tfmann.training import checkpoint
 
+pytestmark = pytest.mark.usefixtures("untraced_module")
+
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
@@ -128,7 +130,7 @@ def test_training_needs_the_lexicon_first(tmp_path, capsys):
 
 
 @pytest.mark.thorough
-def test_a_run_scores_what_it_replaces(tmp_path, untraced):
+def test_a_run_scores_what_it_replaces(tmp_path):
     """Of a vocabulary of one word, the full stop, translations are unknown words: all copied."""
     data, out = tiny_runs.corpus(tmp_path / "data", 40), tmp_path / "run"
     (tmp_path / "empty").write_text("")

@@ -16,6 +16,8 @@ from tfmann.data import run_vocabularies, subword, subword_learning, text_files
 from tfmann.data.vocab import Vocabulary
 from tfmann.training import checkpoint, checkpoint_series
 
+pytestmark = pytest.mark.usefixtures("untraced_module")
+
 
 def write_corpus(folder):
     """A corpus of 12 invented pairs, and broken copies of its parts."""

@@ -146,9 +146,10 @@ def test_settings_are_listed_and_shown(capsys):
     assert "base.json" not in run(capsys, "settings")[1]
 
 
-def test_a_file_is_translated_as_by_tfmann_nmt(tmp_path, capsysbinary):
+def test_a_file_is_translated_as_by_tfmann_nmt(untraced, tmp_path, capsysbinary):
     (tmp_path / "model").mkdir()
-    model, source = write_model(tmp_path / "model"), write_source(tmp_path / "in.src")
+    model = write_model(tmp_path / "model", tgt_max_len_infer=4)
+    source = write_source(tmp_path / "in.src")
     expected = [n_best[0].text for n_best in api.load(str(model)).translate(LINES)]
     argv = ["translate", f"--model={model}", f"--input={source}"]
     assert main.main([*argv, f"--output={tmp_path / 'out'}"]) == 0

@@ -119,7 +119,7 @@ def test_a_development_set_of_the_memory_s_own_pairs_gives_no_temperature(folder
     assert "most of these pairs are in the memory: give others" in stdout
 
 
-def test_a_network_is_trained_and_used(folder, tmp_path, capsys, monkeypatch):
+def test_a_network_is_trained_and_used(untraced, folder, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(meta_network, "UPDATES", 3)
     sides = [[line for line in side if line] * 8 for side in (SOURCE[:1] + SOURCE[2:], TARGET)]
     for name, lines in zip(("dev.src", "dev.tgt"), sides):

@@ -18,9 +18,16 @@ from tfmann.training import checkpoint, checkpoint_series, trainer
 from tfmann.training.train_state import TrainState
 from tfmann.training.train_step import TrainStep
 
+pytestmark = pytest.mark.usefixtures("untraced_module")
+
 RUN = {"learning_rate": 0.0, "steps_per_external_eval": 2, "infer_mode": "beam_search",
        "beam_width": 2, "length_penalty_weights": "0.7", "init_weight": 1.0,
-       "embedding_init_weight": 3.0}  # fmt: skip
+       "embedding_init_weight": 3.0, "tgt_max_len_infer": 5}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return tiny_runs.corpus(tmp_path_factory.mktemp("corpus"), 40, dev=6)
 
 
 @pytest.fixture(scope="module")

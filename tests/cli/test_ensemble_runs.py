@@ -13,6 +13,8 @@ from tfmann.data import text_files
 from tfmann.decoding.ensemble import Ensemble
 from tfmann.errors import UsageError, UserError
 
+pytestmark = pytest.mark.usefixtures("untraced_module")
+
 PAIRS = [("der hund", "DER HUND"), ("größe", "KATZE UND")]
 PURE_MANN = {
     "variant": "luong-gru", "unit_type": "lstm", "cell": "ntm", "encoder_type": "memory",

@@ -14,6 +14,8 @@ from tfmann.evaluation.agreement import agreement_statistics
 from tfmann.evaluation.head_statistics import Key, head_statistics
 from tfmann.evaluation.trace import Trace
 
+pytestmark = pytest.mark.usefixtures("untraced_module")
+
 SOURCES = ["der hund", "", "größe một chó und", "die katze 。 und", "der der und", "hund"]
 TARGETS = ["DER HUND", "", "CHÓ", "DIE KATZE SIEHT UND", "UND 。", "DER UND"]
 DOCUMENTS = [0, 0, 0, 1, 1, 2]

@@ -61,7 +61,7 @@ def test_a_memory_is_learnt_and_proposes_words(folder, capsys):
     assert words & set(target.vocabulary.decode(found.tolist()))
 
 
-def test_translations_depend_on_the_share_of_the_memory(folder):
+def test_translations_depend_on_the_share_of_the_memory(untraced, folder):
     plain = translate(folder)
     memory = f"--lexical_memory={folder / 'memory'}"
     assert translate(folder, memory, "--lexical_memory_lambda=0") == plain
@@ -98,7 +98,7 @@ def test_another_text_than_the_corpora_of_the_run_needs_no_weights(tmp_path, mon
 
 
 @pytest.mark.parametrize("saved", [{"translation_memory": "a,b"}, {"lexical_memory": "absent"}])
-def test_memories_that_a_run_has_saved_are_of_no_concern(saved, folder, tmp_path):
+def test_memories_that_a_run_has_saved_are_of_no_concern(untraced, saved, folder, tmp_path):
     """They may be gone, or be the one that is learnt anew."""
     (tmp_path / "model").mkdir()
     prefixes = {f"{split}_prefix": str(folder / split) for split in ("train", "dev")}

@@ -10,7 +10,7 @@ import signal
 import numpy as np
 import pytest
 from helpers import faults, tiny_runs
-from helpers.shipped_runs import FIRST, STEPS, read, training_command
+from helpers.shipped_runs import read, training_command
 
 from tfmann import api, nmt
 from tfmann.cli import dev_evaluation, evaluation_summaries
@@ -18,36 +18,52 @@ from tfmann.training import checkpoint, checkpoint_series
 from tfmann.training.perplexity import Perplexity
 from tfmann.training.train_step import TrainStep
 
+pytestmark = pytest.mark.usefixtures("untraced_module")
+
+SHORT = {"src_max_len": 3, "tgt_max_len": 3, "tgt_max_len_infer": 3}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return tiny_runs.corpus(tmp_path_factory.mktemp("corpus"), 40, dev=6)
+
+
+@pytest.fixture(scope="module")
+def ended(data, tmp_path_factory):
+    """A run that has made its two updates, and evaluated after each."""
+    out = tmp_path_factory.mktemp("ended") / "out"
+    argv = tiny_runs.flags(data, out, num_train_steps=2, steps_per_external_eval=1, **SHORT)
+    assert nmt.main(argv) == 0
+    return out
+
 
 def test_early_stopping(data, tmp_path):
     """With a learning rate of 0 no evaluation is better than the first."""
     argv = tiny_runs.flags(
-        data, tmp_path, learning_rate=0.0, num_train_steps=50, steps_per_external_eval=2,
-        early_stopping_patience=2,
+        data, tmp_path, learning_rate=0.0, num_train_steps=50, steps_per_external_eval=1,
+        early_stopping_patience=2, **SHORT,
     )  # fmt: skip
     assert nmt.main(argv) == 0
     results = json.loads((tmp_path / "results.json").read_text())
-    assert (results["steps"], results["best_step"]) == (6, 2)
+    assert (results["steps"], results["best_step"]) == (3, 1)
     log = read(tmp_path / "train.log")
     assert "no better dev bleu in 2 evaluations: training ends here" in log
-    assert sum(" lr " in line for line in log) == 6
+    assert sum(" lr " in line for line in log) == 3
     # scored otherwise, it has ended all the same, as one has that made all its updates
-    assert nmt.main([*argv, "--tgt_max_len_infer=13"]) == 0
+    assert nmt.main([*argv, "--tgt_max_len_infer=4"]) == 0
     results = json.loads((tmp_path / "results.json").read_text())
-    assert (results["steps"], results["best_step"]) == (6, 2)
-    assert results["hparams"]["tgt_max_len_infer"] == 13
+    assert (results["steps"], results["best_step"]) == (3, 1)
+    assert results["hparams"]["tgt_max_len_infer"] == 4
     # with more patience there are evaluations to come
-    assert nmt.main([*argv, "--tgt_max_len_infer=13", "--early_stopping_patience=3"]) == 0
+    assert nmt.main([*argv, "--tgt_max_len_infer=4", "--early_stopping_patience=3"]) == 0
     results = json.loads((tmp_path / "results.json").read_text())
-    assert (results["steps"], results["best_step"]) == (14, 8)
+    assert (results["steps"], results["best_step"]) == (7, 4)
 
 
-def test_a_run_that_has_ended_does_not_begin_again_without_its_checkpoints(
-    trained, tmp_path, capsys
-):
+def test_a_run_that_has_ended_does_not_begin_again_without_its_checkpoints(ended, tmp_path, capsys):
     """Removed to save room; the best weights would be replaced by those of the first evaluation."""
     out = tmp_path / "out"
-    shutil.copytree(trained(FIRST), out)
+    shutil.copytree(ended, out)
     shutil.rmtree(out / "checkpoints")
     before = checkpoint.read_state(str(out / "best_bleu"))
     assert nmt.main([f"--out_dir={out}"]) == 1
@@ -80,7 +96,7 @@ def test_a_run_that_was_stopped_before_its_first_evaluation_may_end_there(
 ):
     """`num_train_steps` no greater than the step of its only checkpoint."""
     stop_in_update(monkeypatch, 1)
-    argv = tiny_runs.flags(data, tmp_path, num_train_steps=9, avg_ckpts=True)
+    argv = tiny_runs.flags(data, tmp_path, num_train_steps=9, avg_ckpts=True, **SHORT)
     assert nmt.main(argv) == 128 + signal.SIGTERM
     assert not (tmp_path / "best_bleu").exists()
     argv += ["--num_train_steps=1", "--dev_sentences=5"]
@@ -101,8 +117,8 @@ def test_a_run_that_ends_between_two_evaluations_evaluates_its_last_weights(
     """It was evaluated at step 2, is stopped at step 3, and told to end there."""
     stop_in_update(monkeypatch, 2)
     argv = tiny_runs.flags(
-        data, tmp_path, num_train_steps=9, steps_per_external_eval=2, avg_ckpts=True
-    )
+        data, tmp_path, num_train_steps=9, steps_per_external_eval=2, avg_ckpts=True, **SHORT
+    )  # fmt: skip
     assert nmt.main(argv) == 128 + signal.SIGTERM
     assert nmt.main([*argv, "--num_train_steps=3"]) == 0
     results = json.loads((tmp_path / "results.json").read_text())
@@ -124,7 +140,7 @@ def test_a_run_that_ends_between_two_evaluations_evaluates_its_last_weights(
     assert [point["step"] for point in results["history"]] == [2, 3] and results["steps"] == 3
 
 
-def test_a_figure_that_fails_loses_no_update(untraced, data, tmp_path, monkeypatch):
+def test_a_figure_that_fails_loses_no_update(data, tmp_path, monkeypatch):
     """The step is saved first, and the command continues after it."""
     shown = []
 
@@ -136,7 +152,7 @@ def test_a_figure_that_fails_loses_no_update(untraced, data, tmp_path, monkeypat
         assert checkpoint_series.steps(str(tmp_path / "checkpoints"))[-1] == step
 
     monkeypatch.setattr(evaluation_summaries, "show_memory", show_memory)
-    argv = tiny_runs.flags(data, tmp_path, num_train_steps=5, steps_per_external_eval=2)
+    argv = tiny_runs.flags(data, tmp_path, num_train_steps=5, steps_per_external_eval=2, **SHORT)
     with pytest.raises(RuntimeError, match="no room for the figure"):
         nmt.main(argv)
     assert checkpoint_series.steps(str(tmp_path / "checkpoints")) == [2, 4]
@@ -146,9 +162,9 @@ def test_a_figure_that_fails_loses_no_update(untraced, data, tmp_path, monkeypat
     assert [point["step"] for point in results["history"]] == [2, 4, 5]
 
 
-def test_an_evaluation_that_fails_loses_no_update(untraced, data, tmp_path, monkeypatch):
+def test_an_evaluation_that_fails_loses_no_update(data, tmp_path, monkeypatch):
     """The step is saved first; the command begins with its evaluation, and goes on from there."""
-    argv = tiny_runs.flags(data, tmp_path, num_train_steps=5, steps_per_external_eval=2)
+    argv = tiny_runs.flags(data, tmp_path, num_train_steps=5, steps_per_external_eval=2, **SHORT)
     run, update, updates = dev_evaluation.DevEvaluation.run, TrainStep.update, []
 
     def counted_update(self, batch, step, *args):
@@ -174,14 +190,13 @@ def test_an_evaluation_that_fails_loses_no_update(untraced, data, tmp_path, monk
     assert "between" not in checkpoint.read_state(str(tmp_path / "checkpoints" / "step-00000004"))
 
 
-def test_evaluations_may_be_greedy_and_of_the_first_sentences(
-    untraced, data, tmp_path, monkeypatch
-):
+def test_evaluations_may_be_greedy_and_of_the_first_sentences(data, tmp_path, monkeypatch):
     written = []
     monkeypatch.setattr(dev_evaluation, "write_lines", lambda _, lines: written.append(lines))
     argv = tiny_runs.flags(
         data, tmp_path, num_train_steps=1, infer_mode="beam_search", beam_width=4,
         dev_infer_mode="greedy", dev_sentences=5, init_weight=1.0, embedding_init_weight=3.0,
+        tgt_max_len_infer=5,
     )  # fmt: skip
     assert nmt.main(argv) == 0
     model = api.load(str(tmp_path))
@@ -190,7 +205,7 @@ def test_evaluations_may_be_greedy_and_of_the_first_sentences(
     assert written == [[n_best[0].text for n_best in greedy.translate(lines[:5])]]
     final = [n_best[0].text for n_best in model.translate(lines)]
     assert read(tmp_path / "output_dev") == final
-    assert len(final) == 12 and final[:5] != written[0]
+    assert len(final) == 6 and final[:5] != written[0]
 
 
 @pytest.mark.thorough
@@ -226,20 +241,20 @@ def contents(folder):
     return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def test_a_loss_that_is_not_finite_ends_the_run(data, trained, tmp_path, capsys):
+def test_a_loss_that_is_not_finite_ends_the_run(data, ended, tmp_path, capsys):
     """One message; the checkpoints remain, so that the same command resumes from them."""
     out = tmp_path / "out"
-    shutil.copytree(trained(FIRST), out)
+    shutil.copytree(ended, out)
     before = contents(out / "checkpoints"), contents(out / "best_bleu")
     capsys.readouterr()
-    argv = training_command(
-        FIRST, data, out, num_train_steps=STEPS + 6, learning_rate=1e30,
+    argv = tiny_runs.flags(
+        data, out, num_train_steps=8, learning_rate=1e38, **SHORT,
         steps_per_stats=10, steps_per_external_eval=10, steps_per_checkpoint=10,
     )  # fmt: skip
     assert nmt.main(argv) == 1
     stderr = capsys.readouterr().err
     assert stderr.count("\n") == 1
-    step = STEPS + 1  # the update before it was the first one with that rate
+    step = 3  # the update before it was the first one with that rate
     assert stderr.startswith(f"tfmann: loss or gradient is not finite at step {step}. The check")
     assert (contents(out / "checkpoints"), contents(out / "best_bleu")) == before
 
@@ -303,7 +318,7 @@ def test_weights_that_begin_beyond_float32_end_the_run_with_one_message(data, tm
     assert stderr.count("\n") == 1
 
 
-def test_a_run_that_diverges_is_shown_to_its_end(untraced, data, tmp_path, capsys):
+def test_a_run_that_diverges_is_shown_to_its_end(data, tmp_path, capsys):
     """Losses far beyond what a perplexity can be the exponential of."""
     out = tmp_path / "out"
     assert nmt.main(tiny_runs.flags(data, out, optimizer="sgd", learning_rate=1e6,
@@ -316,7 +331,7 @@ def test_a_run_that_diverges_is_shown_to_its_end(untraced, data, tmp_path, capsy
     assert history[-1]["dev_ppl"] > 1e38
 
 
-def test_a_disk_that_fills_up_ends_the_run(data, tmp_path, capsys):
+def test_a_disk_that_fills_up_ends_the_run(traced, data, tmp_path, capsys):
     with faults.disk(tmp_path / "disk", "900k") as disk:
         out = disk / "out"
         argv = tiny_runs.flags(

@@ -97,7 +97,7 @@ def test_greedy_search_has_room_for_the_tokens_of_the_phrases():
     assert all(width > tokens for tokens, width in enumerate(widths))
 
 
-def test_greedy_lines_without_phrases_take_the_plain_search():
+def test_greedy_lines_without_phrases_take_the_plain_search(untraced):
     system = translator("rnnsearch", infer_mode="greedy")
     phrases = [["b5"] if number == 0 else [] for number in range(len(LINES))]
     list(system.translate(LINES, constraints=phrases))

@@ -86,7 +86,7 @@ def test_forced_decoding_and_its_gradients(variant):
     assert_same(run_backends(variant, scored))
 
 
-@pytest.mark.quick("kvmematt-1")
+@pytest.mark.quick("luong")
 @pytest.mark.parametrize("variant", CELLS)
 def test_greedy_search_and_sampling(variant):
     def chosen(model, prepared, batch):

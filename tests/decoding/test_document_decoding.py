@@ -106,7 +106,7 @@ def test_two_calls_at_once_do_not_mix_their_documents():
         translations.assert_same(list(actual), expected, atol=2e-5)
 
 
-@pytest.mark.parametrize("name", ["deep", "shallow", "summary", "previous"])
+@pytest.mark.parametrize("name", ["previous", "shallow", "summary", "deep"])
 def test_what_was_before_matters_within_a_document_alone(name):
     together = run(name)
     single = run(name, ids=list(range(len(LINES))))  # every sentence a document

@@ -27,7 +27,7 @@ from tfmann.decoding.translator_choice import make_translator
 from tfmann.errors import UsageError
 
 PENALTIES = [(0.0, 0.0), (0.8, 0.0), (0.8, 0.3)]  # (alpha, beta)
-MIXTURES = [("luong", "ntm-heads"), ("rnnsearch", "kvmematt-3", "luong-gru")]
+MIXTURES = [("kvmematt-3", "ntm-heads"), ("rnnsearch", "key-value", "luong-gru")]
 PURE_MANN = {
     "variant": "luong-gru", "unit_type": "lstm", "cell": "ntm", "encoder_type": "memory",
     "bridge": "zero", "num_layers": 1, "num_memory_locations": 5, "memory_unit_size": 4,
@@ -84,9 +84,10 @@ def test_an_ensemble_finds_what_none_of_its_models_finds_alone(mixture):
 
 @pytest.mark.quick("beam_search")
 @pytest.mark.parametrize("mode", ["beam_search", "greedy", "sample"])
-def test_a_model_with_itself_translates_and_scores_as_alone(mode):
+def test_a_model_with_itself_translates_and_scores_as_alone(mode, untraced):
     count = 1 if mode == "greedy" else 3
-    single = translator("ntm", infer_mode=mode, beam_width=3, num_translations_per_input=count)
+    settings = {"infer_mode": mode, "num_translations_per_input": count, "tgt_max_len_infer": 6}
+    single = translator("ntm", beam_width=3, **settings)
     doubled = ensemble_translator(single, single)
     expected, actual = list(single.translate(LINES, True)), list(doubled.translate(LINES, True))
     assert texts(actual) == texts(expected)
@@ -142,8 +143,9 @@ def test_forced_score_of_an_ensemble_is_the_score_of_its_search(mixture):
         )
 
 
-def test_alignments_are_those_of_the_models_that_have_them():
-    mann, attentive = translator(**PURE_MANN, **BEAM), translator("ntm", **BEAM)
+def test_alignments_are_those_of_the_models_that_have_them(untraced):
+    mann = translator(**PURE_MANN, **BEAM, tgt_max_len_infer=4)
+    attentive = translator("ntm", **BEAM)
     together = ensemble_translator(mann, attentive)
     forced = together.force(PAIRS, ("alignments",))
     for result, expected in zip(forced, attentive.force(PAIRS, ("alignments",))):

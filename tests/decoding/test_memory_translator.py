@@ -111,7 +111,7 @@ def test_a_search_equals_the_oracle(name, width, files):
         assert result.score == pytest.approx(best.score, rel=1e-3, abs=1e-3)
 
 
-@pytest.mark.quick("beam_search-luong", "greedy-rnnsearch")
+@pytest.mark.quick("beam_search-luong")
 @pytest.mark.parametrize("name", ["luong", "rnnsearch"])
 @pytest.mark.parametrize("mode", ["greedy", "beam_search"])
 def test_a_sentence_of_the_memory_is_translated_as_there(name, mode, files):
@@ -133,6 +133,7 @@ def test_keys_are_of_sentences_outside_any_document(files):
     assert alone.min() > 0.999 and inside.min() < 0.99  # the distance is 0, and it is not
 
 
+@pytest.mark.quick("changes0")
 @pytest.mark.parametrize("changes", [{}, {"translation_memory_lambda": 0.4}])
 def test_neighbours_in_a_batch_change_nothing(changes, files):
     expected = [run("rnnsearch", files, [line], **changes)[0] for line in LINES]

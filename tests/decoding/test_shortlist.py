@@ -274,13 +274,13 @@ def test_samples_of_several_translations_keep_to_the_lists(lexicon_file):
     assert len(drawn) > 14
 
 
-def test_an_ensemble_of_one_model_twice_is_the_model(lexicon_file):
+def test_an_ensemble_of_one_model_twice_is_the_model(lexicon_file, untraced):
     system = make_system("beam_search", lexicon_file)
     parts = Ensemble([system.model] * 2), languages(), system.hparams, None
     assert_same(list(make_translator(*parts).translate(LINES)), list(system.translate(LINES)))
 
 
-def test_a_score_is_above_that_of_the_forced_decoding(lexicon_file):
+def test_a_score_is_above_that_of_the_forced_decoding(lexicon_file, untraced):
     """The forced decoding is exact; a list has less mass to divide by."""
     system = make_system("beam_search", lexicon_file)
     exact = translator("rnnsearch", **BEAM)
@@ -291,7 +291,7 @@ def test_a_score_is_above_that_of_the_forced_decoding(lexicon_file):
     assert best.score > forced.log_prob + 0.1
 
 
-def test_settings_of_the_search_change_the_lists(lexicon_file):
+def test_settings_of_the_search_change_the_lists(lexicon_file, untraced):
     model = Model(translator("rnnsearch", **BEAM), "")
     exact = texts(model.translate(LINES))
     limited = model.with_search(shortlist=lexicon_file, shortlist_first=0, shortlist_best=1)

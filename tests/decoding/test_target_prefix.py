@@ -30,6 +30,7 @@ def options(restrictions=(), prefixes=PREFIXES):
     )
 
 
+@pytest.mark.quick("ntm-heads-setting1-tfa", "luong-setting3-tfa", "luong-setting4-plain")
 @pytest.mark.parametrize(
     ("variant", "setting", "loop"),
     [
@@ -56,6 +57,7 @@ def test_beam_search_equals_the_oracle(variant, setting, loop):
         check(hypotheses, row, expected, 3, length)
 
 
+@pytest.mark.quick("luong-tfa", "kvmematt-1-plain")
 @pytest.mark.parametrize(
     ("variant", "loop"), [("luong", "tfa"), ("ntm-heads", "tfa"), ("kvmematt-1", "plain")]
 )

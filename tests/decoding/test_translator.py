@@ -57,25 +57,6 @@ def test_blank_lines_stay_blank_and_cost_nothing(monkeypatch):
     assert list(system.translate([])) == []
 
 
-@pytest.mark.quick("beam_search")
-@pytest.mark.parametrize("infer_mode", ["greedy", "beam_search"])
-def test_the_least_length_and_repeated_words_are_settings(infer_mode, untraced):
-    mode = {"infer_mode": infer_mode, "num_translations_per_input": 1, "tgt_max_len_infer": 9}
-
-    def search(**settings):
-        return [n_best[0].tokens for n_best in run(LINES[:6], **mode, **settings) if n_best[0].text]
-
-    def repeats(tokens):
-        return len(set(tokens)) < len(tokens)
-
-    free = search()
-    assert min(map(len, free)) < 5 and any(map(repeats, free)), "the settings change nothing"
-    longer = search(tgt_min_len_infer=5)
-    assert min(map(len, longer)) >= 5 and any(map(repeats, longer))
-    different = search(no_repeat_ngram_size=1)
-    assert not any(map(repeats, different)) and min(map(len, different)) < 5
-
-
 def test_n_best_are_different_and_stand_from_best_to_worst():
     for line, n_best in zip(LINES, run(LINES)):
         assert len(n_best) == 3
@@ -86,15 +67,6 @@ def test_n_best_are_different_and_stand_from_best_to_worst():
     only = run(LINES, num_translations_per_input=1)
     assert texts(only) == texts(first)
     np.testing.assert_allclose(scores(only), scores(first), rtol=1e-4, atol=1e-5)
-
-
-def test_an_n_best_list_ends_where_the_search_has_no_more(untraced):
-    """Within a limit of one word there is one translation: the end."""
-    for with_attention in (False, True):
-        for line, n_best in zip(LINES, run(LINES, 32, 0, with_attention, tgt_max_len_infer=1)):
-            if line.strip():
-                ((only,),) = [n_best]
-                assert only.tokens == ["</s>"] and math.isfinite(only.score)
 
 
 def test_a_chunk_of_one_answers_before_the_next_line_is_read():
@@ -144,45 +116,6 @@ def test_longer_sources_are_cut():
     assert texts(run(["a3 a9 a14 a5"])) != texts(expected[:1])
 
 
-@pytest.mark.quick("beam_search")
-@pytest.mark.parametrize("mode", ["beam_search", "greedy", "sample"])
-def test_longer_translations_are_ended(untraced, mode):
-    count = 1 if mode == "greedy" else 3
-    cut = run(LINES, infer_mode=mode, num_translations_per_input=count, tgt_max_len_infer=2)
-    lengths = [len(t.tokens) for n_best in cut for t in n_best if t.tokens]
-    assert max(lengths) == 2
-    assert [len(n_best) for n_best in cut] == [count] * len(LINES)
-    longer = run(LINES, infer_mode=mode, num_translations_per_input=count)
-    assert max(len(t.tokens) for n_best in longer for t in n_best) > 2
-
-
-def test_samples_differ_and_come_again(untraced):
-    hot = {"infer_mode": "sample", "sampling_temperature": 5.0}
-    first, repeated = run(LINES[:1], **hot), run(LINES[:1], **hot)
-    assert texts(first) == texts(repeated)
-    assert len(set(texts(first)[0])) > 1
-    system = translator(**BEAM, **hot)
-    full = system.hparams
-    try:
-        system.searcher.hparams = full.replace(random_seed=6)
-        assert texts(system.translate(LINES[:1])) != texts(first)
-    finally:
-        system.searcher.hparams = full
-    cold = run(LINES, infer_mode="sample", sampling_temperature=1e-4)
-    greedy = run(LINES, infer_mode="greedy", num_translations_per_input=1)
-    assert texts(cold) == [n_best * 3 for n_best in texts(greedy)]
-
-
-def test_samples_stand_from_best_to_worst_with_what_is_theirs(untraced):
-    system = translator(**BEAM, infer_mode="sample", sampling_temperature=3.0)
-    [samples] = system.translate(LINES[:1], with_attention=True)
-    assert samples[0].score > samples[1].score > samples[2].score
-    forced = system.force_translations(samples, record=("alignments",))
-    np.testing.assert_allclose([f.log_prob for f in forced], scores([samples])[0], rtol=1e-4)
-    for sample, alone in zip(samples, forced):
-        np.testing.assert_allclose(sample.attention, alone.diagnostics["alignments"], atol=1e-4)
-
-
 def test_attention_has_a_row_a_word_and_a_column_a_source_token():
     results = run(LINES, with_attention=True)
     assert texts(results) == texts(run(LINES))
@@ -194,12 +127,81 @@ def test_attention_has_a_row_a_word_and_a_column_a_source_token():
             continue
         assert hypothesis.attention.shape == (len(hypothesis.tokens), len(line.split()) + 1)
         np.testing.assert_allclose(hypothesis.attention.sum(axis=1), 1.0, atol=1e-5)
-    model = Model(translator(**BEAM), "nowhere")
     for n_best in results:
         for hypothesis in n_best:
             if hypothesis.tokens and not {"<unk>", "<s>"} & set(hypothesis.tokens):
                 pair = (" ".join(hypothesis.source_tokens[:-1]), hypothesis.text)
-                forced = model.trace(pair)["alignments"]
-                np.testing.assert_allclose(hypothesis.attention, forced, atol=1e-4)
+                [forced] = translator(**BEAM).force([pair], ("alignments",))
+                expected = forced.diagnostics["alignments"]
+                np.testing.assert_allclose(hypothesis.attention, expected, atol=1e-4)
                 return
     raise AssertionError("no translation can be given back")
+
+
+@pytest.mark.quick("beam_search")
+@pytest.mark.parametrize("infer_mode", ["greedy", "beam_search"])
+def test_the_least_length_and_repeated_words_are_settings(infer_mode, untraced):
+    mode = {"infer_mode": infer_mode, "num_translations_per_input": 1, "tgt_max_len_infer": 9}
+
+    def search(**settings):
+        return [n_best[0].tokens for n_best in run(LINES[:6], **mode, **settings) if n_best[0].text]
+
+    def repeats(tokens):
+        return len(set(tokens)) < len(tokens)
+
+    free = search()
+    assert min(map(len, free)) < 5 and any(map(repeats, free)), "the settings change nothing"
+    longer = search(tgt_min_len_infer=5)
+    assert min(map(len, longer)) >= 5 and any(map(repeats, longer))
+    different = search(no_repeat_ngram_size=1)
+    assert not any(map(repeats, different)) and min(map(len, different)) < 5
+
+
+def test_an_n_best_list_ends_where_the_search_has_no_more(untraced):
+    """Within a limit of one word there is one translation: the end."""
+    for with_attention in (False, True):
+        for line, n_best in zip(LINES, run(LINES, 32, 0, with_attention, tgt_max_len_infer=1)):
+            if line.strip():
+                ((only,),) = [n_best]
+                assert only.tokens == ["</s>"] and math.isfinite(only.score)
+
+
+@pytest.mark.quick("beam_search")
+@pytest.mark.parametrize("mode", ["beam_search", "greedy", "sample"])
+def test_longer_translations_are_ended(untraced, mode):
+    count = 1 if mode == "greedy" else 3
+    cut = run(LINES, infer_mode=mode, num_translations_per_input=count, tgt_max_len_infer=2)
+    lengths = [len(t.tokens) for n_best in cut for t in n_best if t.tokens]
+    assert max(lengths) == 2
+    assert [len(n_best) for n_best in cut] == [count] * len(LINES)
+    longer = run(LINES, infer_mode=mode, num_translations_per_input=count, tgt_max_len_infer=4)
+    assert max(len(t.tokens) for n_best in longer for t in n_best) > 2
+
+
+def test_samples_differ_and_come_again(untraced):
+    limited = {"tgt_max_len_infer": 6}
+    hot = {"infer_mode": "sample", "sampling_temperature": 5.0, **limited}
+    first, repeated = run(LINES[:1], **hot), run(LINES[:1], **hot)
+    assert texts(first) == texts(repeated)
+    assert len(set(texts(first)[0])) > 1
+    system = translator(**BEAM, **hot)
+    full = system.hparams
+    try:
+        system.searcher.hparams = full.replace(random_seed=6)
+        assert texts(system.translate(LINES[:1])) != texts(first)
+    finally:
+        system.searcher.hparams = full
+    cold = run(LINES, infer_mode="sample", sampling_temperature=1e-4, **limited)
+    greedy = run(LINES, infer_mode="greedy", num_translations_per_input=1, **limited)
+    assert texts(cold) == [n_best * 3 for n_best in texts(greedy)]
+
+
+def test_samples_stand_from_best_to_worst_with_what_is_theirs(untraced):
+    settings = {"infer_mode": "sample", "sampling_temperature": 3.0, "tgt_max_len_infer": 8}
+    system = translator(**BEAM, **settings)
+    [samples] = system.translate(LINES[:1], with_attention=True)
+    assert samples[0].score > samples[1].score > samples[2].score
+    forced = system.force_translations(samples, record=("alignments",))
+    np.testing.assert_allclose([f.log_prob for f in forced], scores([samples])[0], rtol=1e-4)
+    for sample, alone in zip(samples, forced):
+        np.testing.assert_allclose(sample.attention, alone.diagnostics["alignments"], atol=1e-4)

@@ -243,11 +243,11 @@ def test_the_command_chooses_and_saves_nothing_else(tunable, capsys):
     assert [float(line.split()[0]) for line in lines[1:]] == [0.0, 0.5, 4.0]
 
 
-def test_the_command_takes_a_file_with_references(tunable, capsys, tmp_path):
-    (tmp_path / "in").write_text("kapta ve nafta\n\nsavir ta .\n")
-    (tmp_path / "ref").write_text("the captain and the sailor\n\nducks .\n")
+def test_the_command_takes_a_file_with_references(model, capsys, tmp_path):
+    (tmp_path / "in").write_text("der hund und die katze\n\nhund sieht katze\n")
+    (tmp_path / "ref").write_text("DER HUND UND DIE KATZE\n\nHUND SIEHT KATZE\n")
     files = [f"--inference_input_file={tmp_path}/in", f"--inference_ref_file={tmp_path}/ref"]
-    argv = [f"--out_dir={tunable}", "--mode=tune", *files]
+    argv = [f"--out_dir={model}", "--mode=tune", *files]
     assert nmt.main([*argv, "--length_penalty_weights=0,1,2"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 4
 
@@ -261,8 +261,8 @@ def test_the_command_takes_a_file_with_references(tunable, capsys, tmp_path):
         (["--inference_input_file=x"], "needs --inference_ref_file"),
     ],
 )
-def test_what_the_command_refuses(run, settings, message, capsys):
-    fails([f"--out_dir={run}", "--mode=tune", *settings], capsys, 2, message)
+def test_what_the_command_refuses(model, settings, message, capsys):
+    fails([f"--out_dir={model}", "--mode=tune", *settings], capsys, 2, message)
 
 
 def test_lengths_of_a_score():

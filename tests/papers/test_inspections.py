@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from helpers.command_line import WORDS, write_model
 
+from tfmann.cli import inspection
 from tfmann.errors import UserError
 from tfmann.papers import inspections, memory_statistics
 
@@ -22,7 +23,13 @@ def fake_corpus(folder, *tests):
     return SimpleNamespace(test_sources=lambda: sources)
 
 
-def test_a_run_is_measured_over_its_own_translations_once(tmp_path):
+def test_a_run_is_measured_over_its_own_translations_once(untraced, tmp_path, monkeypatch):
+    def run_here(command):
+        """In this process, which has loaded TensorFlow."""
+        assert command[1:3] == ["-m", "tfmann.cli.inspection"]
+        return inspection.main(command[3:])
+
+    monkeypatch.setattr(inspections, "run_to_end", run_here)
     folder = tmp_path / "run"
     folder.mkdir()
     write_model(folder)

@@ -1,5 +1,7 @@
 """Tables on an invented corpus: trained once, continued, rendered from saved records."""
 
+import contextlib
+import io
 import json
 import shutil
 from pathlib import Path
@@ -9,11 +11,19 @@ import tensorflow as tf
 from helpers.records import record
 from helpers.toy_table import started_command
 
-from tfmann import config
+from tfmann import config, nmt
 from tfmann.data import fingerprints
 from tfmann.datasets import tokenization
 from tfmann.errors import UserError
-from tfmann.papers import records, rendering, reproduce, run_scores, table_corpus, table_runs
+from tfmann.papers import (
+    processes,
+    records,
+    rendering,
+    reproduce,
+    run_scores,
+    table_corpus,
+    table_runs,
+)
 from tfmann.papers.tables import TABLES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,8 +51,17 @@ def test_results_name_no_machine_path():
             assert not [v for v in settings.values() if isinstance(v, str) and v.startswith("/")]
 
 
-def test_trains_once_then_only_prints(toy_root, capsys):
+def test_trains_once_then_only_prints(untraced, toy_root, capsys, monkeypatch):
+    def run_here(command):
+        """Trains in this process, which has loaded TensorFlow."""
+        assert command[1:3] == ["-m", "tfmann.nmt"]
+        with contextlib.redirect_stdout(io.StringIO()):
+            return nmt.main(command[3:])
+
+    monkeypatch.setattr(processes, "run_to_end", run_here)
     root, corpus = toy_root
+    settings = root / "hparams" / "cpu" / "toy" / "toy_luong.json"
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "tgt_max_len_infer": 4}))
     command = [
         "vi-en", "--scale=cpu", f"--corpus_dir={corpus}", f"--out_dir={root / 'runs'}",
         f"--results_dir={root / 'results'}",
@@ -65,7 +84,6 @@ def test_trains_once_then_only_prints(toy_root, capsys):
     assert results.stat().st_mtime_ns == stamp
     assert (root / "results" / "README.md").read_text() == rendering.render_all(root / "results")
     assert "has changed since" not in capsys.readouterr().out
-    settings = root / "hparams" / "cpu" / "toy" / "toy_luong.json"
     settings.write_text(json.dumps({**json.loads(settings.read_text()), "num_train_steps": 6}))
     assert reproduce.main(command) == 0
     assert results.stat().st_mtime_ns == stamp

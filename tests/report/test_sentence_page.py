@@ -15,6 +15,8 @@ from tfmann.decoding.translation import without_eos
 from tfmann.report import figures
 from tfmann.visualization import sentence_figures
 
+pytestmark = pytest.mark.usefixtures("untraced")
+
 SOURCE = ["der hund", "die katze sieht größe"]
 
 

@@ -19,6 +19,7 @@ SMALLER = {
     "[2048, ": "[32, ",
     "np.ones([2048,": "np.ones([32,",
     "[4096, ": "[32, ",
+    'weighted_metrics=["accuracy"])': 'weighted_metrics=["accuracy"], run_eagerly=True)',
     "epochs=6": "epochs=1",
     "epochs=4": "epochs=1",
     "train=4000, dev=100, test=100": "train=64, dev=6, test=6",

@@ -71,6 +71,7 @@ def test_a_text_comes_back_as_a_text(client):
     assert client.post("/translate", {"lines": []}) == (200, {"lines": [], "scores": []})
 
 
+@pytest.mark.quick("5")
 @pytest.mark.parametrize("beam", [1, 3, 5])
 def test_beam_and_n_best_are_those_of_the_search(client, loaded, beam):
     status, answer = client.post("/translate", {"lines": LINES, "beam": beam, "n_best": beam})

@@ -30,19 +30,19 @@ def learner(**changes):
     return TrainStep(h, small_models.SOURCE_SIZE, small_models.TARGET_SIZE)
 
 
-def train(train_step, updates, position=Position()):  # noqa: B008 (immutable)
+def train(train_step, updates, position=Position(), rate=0.01):  # noqa: B008 (immutable)
     """Makes updates; returns the statistics of each, and the position after."""
     stream = DocumentBatches(corpus(), train_step.hparams).batches(position)
     statistics = []
     for step in range(updates):
         batch, position = next(stream)
-        statistics.append([float(value) for value in train_step.update(batch, step, 0.01)])
+        statistics.append([float(value) for value in train_step.update(batch, step, rate)])
     return np.array(statistics), position
 
 
 def test_an_update_reads_what_the_sentences_before_wrote():
-    train_step = learner(trainable_parameters=GATES, learning_rate=0.0, batch_size=1)
-    statistics, _ = train(train_step, sum(SIZES))
+    train_step = learner(trainable_parameters=GATES, batch_size=1)
+    statistics, _ = train(train_step, sum(SIZES), rate=0.0)
     model, cache, expected = train_step.model, None, []
     stream = DocumentBatches(corpus(), train_step.hparams).batches(Position())
     for _ in range(sum(SIZES)):
@@ -52,6 +52,7 @@ def test_an_update_reads_what_the_sentences_before_wrote():
         loss = sum_loss(model, batch[:5], None, tf.float32, cache)
         cache = loss.cache
         expected.append(float(loss.cross_entropy))
+    np.testing.assert_allclose(statistics[:, 0], expected, rtol=1e-4)
     assert int((cache.written >= 0).numpy().sum()) == 5  # all slots are filled by then
     assert train_step.model.count_parameters() > sum(
         v.shape.num_elements() for v in train_step.trained
@@ -59,16 +60,14 @@ def test_an_update_reads_what_the_sentences_before_wrote():
 
 
 def test_dev_is_measured_with_the_cache_carried():
-    train_step = learner()
+    perplexity = Perplexity(learner().model)
     losses = [
-        Perplexity(train_step.model).measure(document_evaluation_batches(corpus(), rows, True))[0]
+        perplexity.measure(document_evaluation_batches(corpus(), rows, True))[0]
         for rows in (1, 3, 9)
     ]
     np.testing.assert_allclose(losses, losses[0], rtol=1e-6)
     single = corpus(np.arange(sum(SIZES)))  # each sentence by itself
-    without_cache, _ = Perplexity(train_step.model).measure(
-        document_evaluation_batches(single, 3, True)
-    )
+    without_cache, _ = perplexity.measure(document_evaluation_batches(single, 3, True))
     assert abs(without_cache - losses[0]) > 1e-4
 
 
@@ -85,15 +84,14 @@ def test_only_the_selected_parameters_change():
 
 def test_a_run_resumes_with_the_caches_of_its_documents(tmp_path):
     uninterrupted = learner()
-    train(uninterrupted, 9)
-    first = learner()
-    _, position = train(first, 5)
-    trainer.save(first, TrainState(step=5, position=position), str(tmp_path))
+    _, position = train(uninterrupted, 5)
+    trainer.save(uninterrupted, TrainState(step=5, position=position), str(tmp_path))
     second = learner()
     second.restore(checkpoint_series.step_folder(str(tmp_path), 5))
-    stream = DocumentBatches(corpus(), second.hparams).batches(position)
-    for step in range(5, 9):
-        second.update(next(stream)[0], step, 0.01)
+    for train_step in (uninterrupted, second):
+        stream = DocumentBatches(corpus(), train_step.hparams).batches(position)
+        for step in range(5, 9):
+            train_step.update(next(stream)[0], step, 0.01)
     for name, value in second.weight_arrays().items():
         assert np.array_equal(value, uninterrupted.weight_arrays()[name]), name
     forgetful = learner()
@@ -175,14 +173,20 @@ def test_stage_two_starts_from_stage_one(data, tmp_path, capsys):
     assert new == ["gate_context_kernel", "gate_retrieved_kernel", "gate_state_kernel"]
 
 
-def test_weights_that_stay_as_they_were_drawn_are_named(data, tmp_path, capsys):
-    settings = {"cell": "rnnsearch", "unit_type": "gru", "num_train_steps": 1}
+def test_weights_that_stay_as_they_were_drawn_are_named(data, tmp_path, capsys, monkeypatch):
+    settings = {"cell": "summary", "unit_type": "gru", "num_train_steps": 1}
     settings["trainable_parameters"] = "cell/*"
     assert train_here(data, tmp_path / "run", **settings) == 0
     remark = "trainable_parameters='cell/*' without init_checkpoint: all other weights stay random"
-    assert remark in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert remark in out and "best, test: BLEU" in out
+
+    def stop(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(TrainStep, "update", stop)
     settings["num_train_steps"] = 2
-    assert train_here(data, tmp_path / "run", **settings) == 0
+    assert train_here(data, tmp_path / "run", **settings) == 130
     assert "stay random" not in capsys.readouterr().out  # of a run that continues
 
 
@@ -216,7 +220,7 @@ def test_a_run_that_reads_other_documents_forgets_those_before(tmp_path, monkeyp
     assert not has_caches("there", random_seed=2)
 
 
-@pytest.mark.quick("summary")
+@pytest.mark.thorough
 @pytest.mark.parametrize("cell", ["summary", "previous"])
 def test_cells_with_a_history_train_and_translate(cell, data, tmp_path, capsys):
     settings = {"cell": cell, "unit_type": "gru", "num_train_steps": 2}

@@ -110,20 +110,18 @@ def test_figure_is_closed(tmp_path):
 
 def test_addresses_of_every_head(tmp_path):
     board = Board(str(tmp_path))
-    trace = head_trace(heads=(1, 2))
+    trace = head_trace()
     board.addresses(10, 3, trace)
     board.addresses(20, 3, trace)
     board.addresses(20, 0, trace)
     board.close()
     events = read(tmp_path)
     assert set(events.Tags()["tensors"]) == {
-        f"addresses/{head}/{index}"
-        for head in ("read_head_0", "write_head_0", "write_head_1")
-        for index in (0, 3)
+        f"addresses/{head}/{index}" for head in ("read_head_0", "write_head_0") for index in (0, 3)
     }
-    assert [step for step, _ in values(events, "addresses/write_head_1/3")] == [10, 20]
-    ((_, (width, height, png)),) = values(events, "addresses/write_head_1/0")
-    figure = dict(head_figures.head_figures(trace, "sentence 0, step 20"))["write_head_1"]
+    assert [step for step, _ in values(events, "addresses/write_head_0/3")] == [10, 20]
+    ((_, (width, height, png)),) = values(events, "addresses/write_head_0/0")
+    figure = dict(head_figures.head_figures(trace, "sentence 0, step 20"))["write_head_0"]
     expected = matplotlib_image.imread(io.BytesIO(image_files.figure_to_png(figure)))
     assert (int(height), int(width)) == expected.shape[:2]
     assert np.array_equal(matplotlib_image.imread(io.BytesIO(png))[..., :3], expected[..., :3])

@@ -26,11 +26,13 @@ def learn_lexicon(hparams: HParams, out_dir: str, log: Callable[[str], None] = p
     corpora = corpus_paths.require_training_text(hparams)
     paths = list(chain.from_iterable(corpora))
     output = lexicon.path(hparams, out_dir)
+    input_checks.refuse_overwriting_text("lexicon_file", output, paths)
+    input_checks.refuse_overwriting_model({"lexicon_file": output}, out_dir)
     try:
         os.makedirs(out_dir, exist_ok=True)
     except OSError as error:
         raise UserError(f"out_dir {out_dir} cannot be used: {error.strerror}") from None
-    input_checks.require_output("lexicon_file", output, paths, out_dir)
+    input_checks.require_folder(output, "lexicon_file")
     source, target = make_segmenters(hparams.tokenizer, "", None, languages)
     pairs = (
         (source.segment(pair.source), target.segment(pair.target))

@@ -11,7 +11,6 @@ from tfmann.data.shortlist_lexicon import TranslationLists
 from tfmann.data.word_boundaries import WordBoundaries
 from tfmann.decoding import lexical_constraints, shortlist, target_prefix
 from tfmann.decoding.lexical_constraints import Phrases
-from tfmann.decoding.shortlist import Shortlist
 from tfmann.decoding.translation import SourceLine
 
 
@@ -28,13 +27,18 @@ class Requirements(NamedTuple):
     def search_arguments(self, boundaries: WordBoundaries) -> dict[str, Any]:
         """Returns the arguments `prefix`, `phrases` and `shortlist` of `Searcher.search`."""
         arguments: dict[str, Any] = {}
-        if isinstance(self.prefix, tf.Tensor):
-            arguments["prefix"] = self.prefix
-        if isinstance(self.phrases, tf.Tensor):
-            arguments["phrases"] = Phrases(self.phrases, *boundaries)
-        if isinstance(self.shortlist, Shortlist):
+        if _is_present(self.prefix):
+            arguments["prefix"] = tf.convert_to_tensor(self.prefix)
+        if _is_present(self.phrases):
+            arguments["phrases"] = Phrases(tf.convert_to_tensor(self.phrases), *boundaries)
+        if _is_present(self.shortlist):
             arguments["shortlist"] = self.shortlist
         return arguments
+
+
+def _is_present(part: Any) -> bool:
+    """Returns whether a part is there: a tensor, an array where nothing is compiled, or a tuple."""
+    return not isinstance(part, tuple) or len(part) > 0
 
 
 def kinds(lines: Sequence[SourceLine]) -> tuple[bool, bool]:
