@@ -49,7 +49,7 @@ install-gpu: $(INSTALLED) ## adds the CUDA libraries, for an NVIDIA GPU
 test test-thorough test-avx2: export PYTHONDONTWRITEBYTECODE =
 # Each of the two processes has a core: more threads in an operation only take processor time (8 %).
 test test-thorough test-avx2: export TF_NUM_INTRAOP_THREADS = 1
-test: $(INSTALLED) ## runs the quick tests, in about 25 minutes
+test: $(INSTALLED) ## runs the quick tests, in about 20 minutes
 	$(PY) -m pytest -m "not slow and not thorough" -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 test-thorough: $(INSTALLED) ## runs quick tests with further cells and settings, and longer tests
