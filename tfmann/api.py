@@ -157,7 +157,7 @@ class Model:
             with_attention=with_attention,
             chunk=chunk,
             documents=documents,
-            history=history,
+            history=None if history is None else _histories(history),
             prefixes=begin,
             constraints=contain,
         )
@@ -291,6 +291,14 @@ def _checked_pair(pair: Any, where: str) -> tuple[str, str]:
     if isinstance(pair, (str, bytes)) or not isinstance(pair, Sequence) or len(pair) != 2:
         raise TypeError(f"{where}: expected (source, target), two strings, not {repr(pair)[:60]}")
     return _checked(pair[0], f"{where}, source"), _checked(pair[1], f"{where}, target")
+
+
+def _histories(history: Iterable[HistoryPair]) -> Iterator[HistoryPair]:
+    for i, pair in enumerate(history):
+        if pair is None or isinstance(pair, Translation):
+            yield pair
+        else:
+            yield _checked_pair(pair, f"history {i}")
 
 
 def _translation_at(translation: Any, where: str) -> Translation:

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 
+import numpy as np
 import pytest
 
 from tfmann import config, nmt
@@ -73,6 +74,11 @@ def test_a_setting_with_the_name_of_a_flag_of_the_command_is_refused_by_name(mon
     monkeypatch.setattr(config, "FIELDS", fields)
     with pytest.raises(TypeError, match="--out_dir is a flag of the command line"):
         nmt.define_flags()
+
+
+def test_whole_numbers_of_numpy_are_taken():
+    units = HParams(num_units=np.int64(512)).num_units
+    assert units == 512 and type(units) is int
 
 
 def test_a_key_that_is_like_none_gets_no_suggestion(tmp_path):

@@ -47,6 +47,25 @@ def test_a_known_variant_is_accepted_by_its_count_and_named(tmp_path):
         use_local(manifest, folder)
 
 
+def test_further_references_and_tests_are_counted(tmp_path):
+    content = record()
+    names = ["test.yy0", "test.yy1", "more.xx", "more.yy0", "more.yy1", "more.yy2"]
+    content["files"] = [e for e in content["files"] if e["path"] != "test.yy"]
+    entry = {"urls": ["http://127.0.0.1:9/"], "lines": 5000}
+    content["files"] += [{"path": name, **entry} for name in names]
+    content["more_tests"] = ["more"]
+    manifest, folder = manifest_of(tmp_path, content), tmp_path / "corpus"
+    folder.mkdir()
+    for entry in manifest.files:
+        (folder / entry.path).write_bytes(TEXT)
+    assert use_local(manifest, folder).splits["test"].pairs == 5000
+    for name in ("test.yy1", "more.yy0", "more.yy2"):
+        (folder / name).write_bytes(b"one line\n")
+        with pytest.raises(UserError, match=rf"{name} has 1 line"):
+            use_local(manifest, folder)
+        (folder / name).write_bytes(TEXT)
+
+
 def test_vocabularies_are_part_of_a_corpus(tmp_path):
     content = record()
     content["vocabularies"] = {"prefix": "words/v"}

@@ -77,6 +77,8 @@ def test_document_ids_are_copied(corpus, tmp_path):
     (ready / "dev.docs").unlink()
     run(use_local(manifest, report.directory), tmp_path)
     assert (ready / "dev.docs").read_text() == ids
+    run(report, tmp_path)  # text without them
+    assert not (ready / "dev.docs").exists()
 
 
 def test_what_is_done_is_not_done_again(corpus, tmp_path, monkeypatch):

@@ -319,6 +319,7 @@ def test_a_folder_of_other_files_is_left_alone(raw, tmp_path, capsys):
         (["--max_length=-1"], "expected at least 0"),
         (["--tokenizer=moses"], "leave out --tokenizer=moses"),
         (["--min_frequency=3"], "--min_frequency=3 has no effect with --subwords=spm"),
+        (["--dev_prefix="], "--dev_prefix is empty: give a name, or leave the flag out"),
         (["--train_prefix="], "--train_prefix is empty: expected the PREFIX"),
         (["--train_prefix=nothing"], "no such file: nothing.src (nor nothing.src.gz)"),
         (["--vocab_size=100000"], "SentencePiece cannot train vocab_size=100000"),
@@ -394,7 +395,16 @@ def test_text_that_has_nothing_to_merge_is_named_by_its_files(raw, tmp_path, cap
 
 @pytest.mark.parametrize(
     "language, tokenizer",
-    [("zh", "zh"), ("zh_CN", "zh"), ("ja", "char"), ("km", "char"), ("yue", "zh"), ("de", "13a")],
+    [
+        ("zh", "zh"),
+        ("zh_CN", "zh"),
+        ("ja", "char"),
+        ("km", "char"),
+        ("yue", "zh"),
+        ("de", "13a"),
+        ("zho_Hans", "zh"),
+        ("jpn_Jpan", "char"),
+    ],
 )
 def test_words_without_spaces_are_split_for_bleu(raw, tmp_path, language, tokenizer):
     for path in raw.glob("*.tgt"):

@@ -145,5 +145,11 @@ def test_what_cannot_be_exchanged_is_refused():
     with pytest.raises(UserError, match="1 references of 2 lines"):
         reference_history(["a3", "a4"], ["b3"])
     assert reference_history(["a3", "", "a4"], ["", "b3", "b4"]) == [None, None, ("a4", "b4")]
-    with pytest.raises(UserError, match="line 2 has no history: expected an entry for each line"):
+    with pytest.raises(UserError, match="line 2 has no entry in history: expected one for each"):
         run("cache", [None])
+    with pytest.raises(UserError, match=f"more entries in history than lines: expected {len(IDS)}"):
+        run("cache", [None] * (len(IDS) + 1))
+    system = translator("cache")
+    for remembered, message in (([True], "line 2 has no entry"), ([True] * 3, "more entries")):
+        with pytest.raises(UserError, match=f"{message} in remembered"):
+            system.force([("a3", "b3"), ("a4", "b4")], remembered=remembered)

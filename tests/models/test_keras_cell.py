@@ -129,6 +129,9 @@ def test_a_cell_that_needs_an_encoder_is_refused(name):
 
 
 def test_a_wrong_setting_is_named():
+    for width in ("8", 8.0, True):
+        with pytest.raises(UsageError, match=f"input_width: expected int, got {width!r}"):
+            keras_cell("ntm", width)
     with pytest.raises(UsageError, match="num_units"):
         keras_cell("ntm", input_width=3, num_units=0)
     with pytest.raises(UsageError, match="num_unitz.*num_units"):

@@ -252,6 +252,35 @@ def test_the_mask_of_the_annotations_is_not_taken_alone(source):
         KerasDecoder("luong", num_units=U)([words, annotations], mask=mask)
 
 
+@pytest.mark.parametrize(
+    "mask, message",
+    [
+        ([None], "mask=.mask of the words, mask of the annotations., .* there are 1"),
+        ([None, np.ones([B, S - 1], bool)], r"a mask of the annotations of shape \(2, 5\)"),
+        ([np.ones([B, T, 1], bool), None], r"a mask of the words of shape .* has \(2, 3, 1\)"),
+    ],
+)
+def test_a_mask_of_another_shape_is_refused(source, mask, message):
+    words, annotations, _ = source
+    with pytest.raises(UsageError, match=message):
+        KerasDecoder("luong", num_units=U)([words, annotations], mask=mask)
+
+
+@pytest.mark.quick("rnnsearch", "luong", "transformer")
+@pytest.mark.parametrize("name", ATTENDING)
+def test_the_state_is_that_after_the_last_real_word(name, source):
+    words, annotations, mask = source
+    layer = KerasDecoder(name, **settings_of(name))
+    real = tf.sequence_mask([2, T], T)
+    outputs, *state = layer([words, annotations], mask=[real, mask], return_state=True)
+    alone, *expected = layer(
+        [words[:1, :2], annotations[:1]], mask=[None, mask[:1]], return_state=True
+    )
+    np.testing.assert_allclose(outputs[:1, :2], alone, atol=1e-5)
+    for ours, of_row in zip(state, expected, strict=True):
+        np.testing.assert_allclose(ours[:1], of_row, atol=1e-5)
+
+
 @pytest.mark.parametrize("name", ["kvmematt", "rnnsearch"])
 def test_the_cell_runs_in_a_keras_rnn_from_its_initial_state(name, source):
     """As docs/keras.md says; Keras alone would start from zeros."""

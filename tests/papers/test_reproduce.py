@@ -318,6 +318,24 @@ def test_unknown_row_is_named(toy_root, capsys):
     assert status == 2 and "loung" in capsys.readouterr().err
 
 
+def test_a_folder_of_records_that_cannot_be_used_is_named_before_training(toy_root, capsys):
+    root, corpus = toy_root
+    (root / "file").write_text("")
+    (root / "mine").mkdir()
+    (root / "mine" / "README.md").write_text("# my project\n")
+    for folder, status, message in (
+        (root / "file" / "in", 1, "file/in cannot be used: Not a directory"),
+        (root / "mine", 2, "mine/README.md is not from tfmann, and would be replaced"),
+        ("", 2, "--results_dir is empty: give a name, or leave the flag out"),
+    ):
+        argv = started_command(root, corpus, f"--results_dir={folder}")
+        assert reproduce.main(argv) == status
+        printed = capsys.readouterr()
+        assert message in printed.err and printed.err.count("\n") == 1
+    assert (root / "mine" / "README.md").read_text() == "# my project\n"
+    assert not (root / "runs").exists()
+
+
 def test_missing_corpus_is_one_line(toy_root, capsys):
     root, _ = toy_root
     status = reproduce.main(["vi-en", "--scale=cpu", f"--corpus_dir={root / 'none'}"])

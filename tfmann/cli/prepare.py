@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 
+from tfmann.data.input_checks import refuse_empty
 from tfmann.datasets.cleaning import CleaningRules
 from tfmann.datasets.raw_corpus import Recipe, prepare_corpus, summary
 from tfmann.errors import UsageError, interruptible, run_command
@@ -83,6 +84,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _prepare(arguments: argparse.Namespace) -> None:
+    for name in ("dev_prefix", "test_prefix", "output"):
+        refuse_empty(getattr(arguments, name), name)
     recipe = _recipe(arguments)
     prefixes = {
         split: getattr(arguments, f"{split}_prefix")

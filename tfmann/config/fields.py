@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
@@ -52,6 +53,8 @@ class Field:
             return None
         if self.type is float and type(value) is int:
             value = float(value) if abs(value) < 1e308 else math.inf  # float(10**400) is an error
+        if self.type is int and isinstance(value, numbers.Integral) and type(value) is not bool:
+            value = int(value)  # of NumPy
         if type(value) is not self.type:
             hint = f": leave it out, for {self.default!r}" if value is None else ""
             raise UsageError(f"{key}: expected {self.type.__name__}, got {value!r}{hint}")

@@ -103,7 +103,7 @@ def _require_sides(hparams: DataSettings, prefix: str) -> tuple[str, str]:
         if not os.path.exists(path):
             remedy = _remedy("train_prefix", prefix)
             if "," in prefix:
-                remedy = f"train_prefix={prefix}; several corpora need train_weights, such as 3,1"
+                remedy += "; several corpora need train_weights, such as 3,1"
             elif os.path.exists(f"{path}.gz"):
                 remedy = f"decompress {path}.gz, or give it to `tfmann prepare`"
             raise UserError(f"no such file: {path} ({remedy})")

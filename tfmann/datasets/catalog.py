@@ -12,10 +12,10 @@ import dataclasses
 import os
 import sys
 import urllib.parse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import BinaryIO
 
-from tfmann.data.text_files import Measured, iter_parallel, measure
+from tfmann.data.text_files import Measured, count_parallel, iter_parallel, measure
 from tfmann.datasets import dialogues
 from tfmann.datasets.archives import extract, extract_member
 from tfmann.datasets.download import download, problem_with, put_in_place
@@ -211,6 +211,11 @@ def use_local(manifest: Manifest, directory: PathLike) -> Report:
         variants = {_variant(entries[side], measured[side], paths[side]) for side in sides} - {""}
         local_prefix = os.path.join(directory, *prefix.split("/"))
         splits[name] = _split(name, local_prefix, files, "; ".join(sorted(variants)))
+        _count_references(manifest, prefix, paths)
+    for prefix in manifest.more_tests:
+        sides, documents = manifest.sides(prefix), manifest.documents(prefix)
+        count_parallel(*(paths[name] for name in (*sides, documents) if name in entries))
+        _count_references(manifest, prefix, paths)
     for name, entry in entries.items():  # of all files, vocabularies included
         _variant(entry, measured[name], paths[name])
     matches = {
@@ -218,6 +223,13 @@ def use_local(manifest: Manifest, directory: PathLike) -> Report:
         for name, entry in entries.items()
     }
     return Report(manifest, directory, splits, matches)
+
+
+def _count_references(manifest: Manifest, prefix: str, paths: Mapping[str, str]) -> None:
+    """Raises UserError if a reference after the first is not as long as the source."""
+    source, _ = manifest.sides(prefix)
+    for reference in manifest.further_references(prefix):
+        count_parallel(paths[source], paths[reference])
 
 
 def _split(name: str, prefix: str, files: Sequence[str], variant: str) -> SplitReport:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -107,6 +108,12 @@ class Manifest:
         target = f"{prefix}.{self.target}"
         several = f"{target}0" in {entry.path for entry in self.files}
         return f"{prefix}.{self.source}", f"{target}0" if several else target
+
+    def further_references(self, prefix: str) -> list[str]:
+        """Returns `PREFIX.target1`, `PREFIX.target2` ... as far as `files` lists them."""
+        paths = {entry.path for entry in self.files}
+        references = (f"{prefix}.{self.target}{number}" for number in itertools.count(1))
+        return list(itertools.takewhile(paths.__contains__, references))
 
     def documents(self, prefix: str) -> str | None:
         """Returns the path of a prefix's document ids if `files` lists it, else None."""

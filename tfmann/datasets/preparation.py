@@ -63,6 +63,9 @@ def prepare(
     same = all(record.get(key) == value for key, value in expected.items())
     if not same or not _unchanged(products, record, log):
         _clear_record(directory)
+        for name in report.splits:  # document ids of another text
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(directory, f"{name}.docs"))
         for raw, tokens, rule in files:
             log(f"tokenising {os.path.basename(raw)}")
             write_lines(tokens, map(rule, iter_lines(raw)))

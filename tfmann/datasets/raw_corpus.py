@@ -292,8 +292,9 @@ def _rewrite(paths: list[str], pairs: Iterator[Pair]) -> int:
 def _bleu_tokenizer(language: str) -> str:
     """Returns the tokeniser of BLEU for raw text; 13a would leave whole clauses unsplit in some."""
     code = language.lower().replace("_", "-").partition("-")[0]
-    by_character = dict.fromkeys(("ja", "km", "lo", "my", "th"), "char")
-    return {"zh": "zh", "yue": "zh", **by_character}.get(code, "13a")
+    chinese = dict.fromkeys(("zh", "zho", "cmn", "yue"), "zh")
+    codes = ("ja", "km", "lo", "my", "th", "jpn", "khm", "lao", "mya", "tha")
+    return {**chinese, **dict.fromkeys(codes, "char")}.get(code, "13a")
 
 
 def _learn(

@@ -28,6 +28,8 @@ from tfmann.decoding.translation import (
 from tfmann.decoding.unk_replacement import replace_unknown
 from tfmann.errors import UsageError, UserError
 
+_END = object()  # of an iterator
+
 
 class TextProcessor:
     """Encodes and decodes text in both languages of a model."""
@@ -59,8 +61,8 @@ class TextProcessor:
           remembered: instead of `history`, whether each line is in the history of the next lines.
 
         Raises:
-          UserError: `documents`, `prefixes` or `constraints` has more or fewer entries than there
-            are lines, or `history` fewer; or no translation can contain a phrase.
+          UserError: `documents`, `history`, `prefixes`, `constraints` or `remembered` has more or
+            fewer entries than there are lines; or no translation can contain a phrase.
           UsageError: a `history` for a model that translates every sentence by itself.
         """
         if history is not None and not self.hparams.reads_documents:
@@ -75,7 +77,8 @@ class TextProcessor:
             pairs = map(self._encode_pair, history)
         elif remembered is not None:
             pairs = (None if remember else EncodedPair([], []) for remember in remembered)
-        with_history = self._with_history(encoded, documents is not None, pairs)
+        name = "remembered" if history is None else "history"
+        with_history = self._with_history(encoded, documents is not None, pairs, name)
         if prefixes is None and constraints is None:
             return with_history
         return self._with_requirements(with_history, prefixes, constraints)
@@ -171,10 +174,11 @@ class TextProcessor:
         encoded: Iterable[tuple[str, list[int], int]],
         blank_lines_count: bool,
         pairs: Iterator[EncodedPair | None] | None = None,
+        name: str = "history",
     ) -> Iterator[SourceLine]:
         size = self.history_size
         before: deque = deque([None] * size, maxlen=size)
-        last_document = None
+        last_document, count = None, 0
         for count, (text, ids, document) in enumerate(encoded, start=1):
             if document != last_document:
                 before.extend([None] * size)
@@ -183,13 +187,15 @@ class TextProcessor:
                 pair = None if pairs is None else next(pairs)
             except StopIteration:
                 raise UserError(
-                    f"line {count} has no history: expected an entry for each line"
+                    f"line {count} has no entry in {name}: expected one for each line"
                 ) from None
             yield SourceLine(text, ids, document, list(before), pair)
             if pair is not None and ids:
                 before.extend([pair.source] if pair.source else [])
             elif ids or blank_lines_count:  # a blank line that ends a document is no part of it
                 before.append(ids)
+        if pairs is not None and next(pairs, _END) is not _END:
+            raise UserError(f"there are more entries in {name} than lines: expected {count}")
 
     def _encode_pair(self, pair: HistoryPair) -> EncodedPair:
         if pair is None:

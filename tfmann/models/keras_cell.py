@@ -115,6 +115,8 @@ def keras_cell(name: str, input_width: int, **settings: Any) -> KerasCell:
             f"without an encoder, {' or '.join(others)}; for others see KerasDecoder"
         )
     keras_settings.require_readable(settings, readable_settings(name), name, "keras_cell()")
+    if not isinstance(input_width, int) or isinstance(input_width, bool):
+        raise UsageError(f"keras_cell(): input_width: expected int, got {input_width!r}")
     if input_width < 1:
         raise UsageError(f"keras_cell(): input_width={input_width} is below the least value 1")
     fixed = {"cell": name, "embedding_size": input_width, "encoder_type": "memory"}

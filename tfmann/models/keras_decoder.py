@@ -104,8 +104,8 @@ class KerasDecoder(tf.keras.layers.Layer):
 
         Args:
           inputs: words `[B, T, E]`, T at least 1, and annotations `[B, S, D]`.
-          mask: of the words, which is not read, and of the annotations, `[B, S]` bool; None: all
-            positions are real.
+          mask: of the words, `[B, T]` bool, and of the annotations, `[B, S]`; None: all are real.
+            At padding among the words the state stays, and the last output is repeated.
           return_attention_scores: also return the attention `[B, T, S]`.
           initial_state: the state after the words before, of the same annotations and mask; None:
             there are none.
@@ -133,7 +133,10 @@ class KerasDecoder(tf.keras.layers.Layer):
         states = tf.nest.flatten(start)
         if initial_state is not None:
             states = _require_state(initial_state, states)
-        _, (outputs, scores), states = tf.keras.backend.rnn(step, words, states)
+        real_words = mask[0] if mask else None
+        if real_words is not None:
+            real_words = tf.cast(real_words, tf.bool)
+        _, (outputs, scores), states = tf.keras.backend.rnn(step, words, states, mask=real_words)
         if places is not None:
             scores = tf.gather(scores, places, axis=2, batch_dims=1)
         further = [scores] if return_attention_scores else []
@@ -173,6 +176,18 @@ def _require_masks_and_dense_inputs(inputs: Sequence[tf.Tensor], mask: Any) -> N
             "KerasDecoder(): expected mask=[None, mask of the annotations], and it is a tensor of "
             f"shape {mask.shape}"
         )
+    if mask is not None and len(mask) != 2:
+        raise UsageError(
+            "KerasDecoder(): expected mask=[mask of the words, mask of the annotations], each of "
+            f"them or None, and there are {len(mask)}"
+        )
+    for name, each, given in zip(("words", "annotations"), inputs, mask or ()):
+        shape = getattr(given, "shape", each.shape[:2])  # a list is converted later
+        if not each.shape[:2].is_compatible_with(shape):
+            raise UsageError(
+                f"KerasDecoder(): expected a mask of the {name} of shape {each.shape[:2]}, and it "
+                f"has {tf.TensorShape(shape)}"
+            )
     if inputs[0].shape[1] == 0:
         raise UsageError("KerasDecoder(): expected at least one word, and there is none")
     if any(isinstance(each, tf.RaggedTensor) for each in inputs):

@@ -83,10 +83,13 @@ _PAPER_COLUMNS = (
 )
 
 
+README_START = "# Results\n\nWritten by `tfmann reproduce`"
+
+
 def render_all(results_dir: Path) -> str:
     """Renders all tables that have results, in Markdown: the text of results/README.md."""
     parts = [
-        "# Results\n\nWritten by `tfmann reproduce` from the JSON lines in this folder. Each line "
+        f"{README_START} from the JSON lines in this folder. Each line "
         "has settings, seed, revision, versions, hardware, time and signatures. Seconds and "
         "words/s include whatever else the machine was doing."
     ]

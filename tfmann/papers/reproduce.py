@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tfmann import config
+from tfmann.data.input_checks import refuse_empty
 from tfmann.errors import UsageError, UserError, run_command
 from tfmann.papers import rendering, reused_weights, table_runs
 from tfmann.papers.metrics import Record
@@ -24,8 +25,11 @@ from tfmann.papers.table_runs import TableRuns
 from tfmann.papers.tables import TABLES
 from tfmann.utils import resources
 from tfmann.utils.arguments import ArgumentParser
+from tfmann.utils.files import atomic_write
 from tfmann.utils.run_folder import RUNS
 from tfmann.utils.tensorflow_import import import_tensorflow
+
+_README = "README.md"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -51,6 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _reproduce(args: argparse.Namespace) -> int:
+    for name in ("corpus_dir", "out_dir", "results_dir"):
+        refuse_empty(getattr(args, name), name)
     scale = _scale(TABLES[args.table], args.scale)
     table = TABLES[args.table].at(scale)
     chosen, seeds = _rows(table, args.rows), _seeds(table, args.seeds)
@@ -60,6 +66,7 @@ def _reproduce(args: argparse.Namespace) -> int:
     rows = reused_weights.rows_with_documents(rows, corpus, required=bool(args.rows))
     _require_documents(table, scale, rows, corpus)
     results = Path(args.results_dir, f"{args.table}-{scale}.jsonl")
+    _require_results_dir(results.parent)
     runs = TableRuns(args.table, scale, corpus, folder, results)
     runs.require_weights(rows, seeds)
     runs.require_same_text(seeds)
@@ -74,9 +81,27 @@ def _reproduce(args: argparse.Namespace) -> int:
     update_records(runs.compare_again(records), results)
     print(f"\nsaved in {results}")
     readme = rendering.render_all(results.parent)
-    (results.parent / "README.md").write_text(readme, encoding="utf-8")
+    with atomic_write(results.parent / _README) as stream:
+        stream.write(readme.encode())
     print("\n" + rendering.render(table, scale, records))
     return 0
+
+
+def _require_results_dir(folder: Path) -> None:
+    """Raises an error if records cannot be written there, or would replace somebody's README.md."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"--results_dir={folder} cannot be used: {error.strerror}") from None
+    if not os.access(folder, os.W_OK):
+        raise UserError(f"--results_dir={folder}: no permission to write in the folder")
+    readme = folder / _README
+    start = rendering.README_START.encode()
+    if readme.exists() and not readme.read_bytes().startswith(start):
+        raise UsageError(
+            f"--results_dir={folder}: {readme} is not from tfmann, and would be replaced: give "
+            "another folder"
+        )
 
 
 def _run_seed(runs: TableRuns, rows: Sequence[Row], seed: int, name_seed: bool) -> list[Record]:
