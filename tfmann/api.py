@@ -12,7 +12,7 @@ from tfmann import config
 from tfmann.cells.diagnostics import EVERYTHING
 from tfmann.config import HParams
 from tfmann.data import lexicon, run_vocabularies
-from tfmann.decoding import ensemble_runs
+from tfmann.decoding import ensemble_runs, text_arguments
 from tfmann.decoding.ensemble import Ensemble
 from tfmann.decoding.ensemble_translator import EnsembleTranslator
 from tfmann.decoding.translation import Forced, HistoryPair, Translation
@@ -149,15 +149,15 @@ class Model:
         """
         if with_attention:
             config.require_alignments(self._cells, "with_attention")
-        sentences = _sentences(lines)
-        begin = None if prefixes is None else _sentences(prefixes, "prefix")
-        contain = None if constraints is None else _phrase_lists(constraints)
+        sentences = text_arguments.sentences(lines)
+        begin = None if prefixes is None else text_arguments.sentences(prefixes, "prefix")
+        contain = None if constraints is None else text_arguments.phrase_lists(constraints)
         return self._translator.translate(
             sentences,
             with_attention=with_attention,
             chunk=chunk,
             documents=documents,
-            history=None if history is None else _histories(history),
+            history=None if history is None else text_arguments.histories(history),
             prefixes=begin,
             constraints=contain,
         )
@@ -176,7 +176,9 @@ class Model:
           remembered: False for a pair that the next ones of its document do not have before them,
             such as a wrong translation that is compared with the right one; None: they have all.
         """
-        return self._translator.force(_pairs(pairs), documents=documents, remembered=remembered)
+        return self._translator.force(
+            text_arguments.pairs_of_text(pairs), documents=documents, remembered=remembered
+        )
 
     def align(
         self, pairs: Iterable[tuple[str, str]], documents: Iterable[int] | None = None
@@ -205,7 +207,9 @@ class Model:
         """
         config.require_alignments(self._cells, "align")
         attended = []
-        for forced in self._translator.force(_pairs(pairs), ("alignments",), documents):
+        for forced in self._translator.force(
+            text_arguments.pairs_of_text(pairs), ("alignments",), documents
+        ):
             weights = forced.diagnostics["alignments"]
             tokens = forced.source_tokens, forced.tokens
             words = word_attention(weights, *_lengths(*tokens))
@@ -228,7 +232,10 @@ class Model:
     ) -> list[Trace]:
         """Traces several pairs, which may belong to `documents`, as in `translate`."""
         return [
-            Trace(forced) for forced in self._translator.force(_pairs(pairs), EVERYTHING, documents)
+            Trace(forced)
+            for forced in self._translator.force(
+                text_arguments.pairs_of_text(pairs), EVERYTHING, documents
+            )
         ]
 
     def trace_translations(
@@ -238,7 +245,7 @@ class Model:
 
         `traces` would segment their text again, into other subwords perhaps.
         """
-        given = [_translation_at(one, f"translation {i}") for i, one in enumerate(translations)]
+        given = text_arguments.own_translations(translations)
         forced = self._translator.force_translations(given, EVERYTHING, documents)
         return [Trace(of_translation) for of_translation in forced]
 
@@ -261,61 +268,8 @@ class Model:
 
     def tokens(self, pair: tuple[str, str]) -> tuple[list[str], list[str]]:
         """Returns the source and target tokens of a pair, with `</s>`, as in `trace`."""
-        forced = self._translator.force(_pairs([pair]))[0]
+        forced = self._translator.force(text_arguments.pairs_of_text([pair]))[0]
         return forced.source_tokens, forced.tokens
-
-
-def _sentences(lines: Iterable[str], kind: str = "sentence") -> Iterator[str]:
-    """Checks the lines; a single string would be translated letter by letter."""
-    if isinstance(lines, (str, bytes)):
-        raise TypeError("expected a list of sentences, ['ein mann schläft .'], not one string")
-    return (_checked(line, f"{kind} {i}") for i, line in enumerate(lines))
-
-
-def _phrase_lists(constraints: Iterable[Sequence[str]]) -> Iterator[list[str]]:
-    """Checks the phrases of each line."""
-    for number, phrases in enumerate(constraints):
-        where = f"constraints of sentence {number}"
-        if isinstance(phrases, (str, bytes)) or not isinstance(phrases, Sequence):
-            raise TypeError(f"{where}: expected a list of strings, not {repr(phrases)[:60]}")
-        yield [_checked(phrase, where) for phrase in phrases]
-
-
-def _pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    if isinstance(pairs, (str, bytes)):
-        raise TypeError("expected pairs of sentences, not one string")
-    return (_checked_pair(pair, f"pair {i}") for i, pair in enumerate(pairs))
-
-
-def _checked_pair(pair: Any, where: str) -> tuple[str, str]:
-    if isinstance(pair, (str, bytes)) or not isinstance(pair, Sequence) or len(pair) != 2:
-        raise TypeError(f"{where}: expected (source, target), two strings, not {repr(pair)[:60]}")
-    return _checked(pair[0], f"{where}, source"), _checked(pair[1], f"{where}, target")
-
-
-def _histories(history: Iterable[HistoryPair]) -> Iterator[HistoryPair]:
-    for i, pair in enumerate(history):
-        if pair is None or isinstance(pair, Translation):
-            yield pair
-        else:
-            yield _checked_pair(pair, f"history {i}")
-
-
-def _translation_at(translation: Any, where: str) -> Translation:
-    if not isinstance(translation, Translation):
-        raise TypeError(
-            f"{where}: expected a Translation, as in [n_best[0] for n_best in "
-            f"model.translate(lines)], not {repr(translation)[:60]}"
-        )
-    return translation
-
-
-def _checked(line: Any, where: str) -> str:
-    if not isinstance(line, str):
-        raise TypeError(
-            f"{where}: expected a string, words separated by spaces, not {repr(line)[:60]}"
-        )
-    return line
 
 
 def links(
