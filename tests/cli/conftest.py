@@ -33,6 +33,12 @@ def data(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def small_data(tmp_path_factory):
+    """For runs of which only the course matters."""
+    return tiny_runs.corpus(tmp_path_factory.mktemp("corpus"), 40, dev=6)
+
+
+@pytest.fixture(scope="module")
 def trained(data, tmp_path_factory):
     """Trains a tiny configuration at its first use; returns its folder."""
     folders = {}

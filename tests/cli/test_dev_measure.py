@@ -26,15 +26,10 @@ RUN = {"learning_rate": 0.0, "steps_per_external_eval": 2, "infer_mode": "beam_s
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    return tiny_runs.corpus(tmp_path_factory.mktemp("corpus"), 40, dev=6)
-
-
-@pytest.fixture(scope="module")
-def first(data, tmp_path_factory):
+def first(small_data, tmp_path_factory):
     """A finished run of 2 steps, whose rate of 0 lets later evaluations differ in nothing else."""
     out = tmp_path_factory.mktemp("first") / "out"
-    assert nmt.main(tiny_runs.flags(data, out, **RUN, num_train_steps=2)) == 0
+    assert nmt.main(tiny_runs.flags(small_data, out, **RUN, num_train_steps=2)) == 0
     return out
 
 
@@ -64,10 +59,10 @@ def test_a_run_measured_otherwise_looks_for_its_best_again(first, tmp_path):
     assert not any("best bleu -1" in line for line in log)
 
 
-def test_a_run_measured_as_before_keeps_its_best(data, first, tmp_path):
+def test_a_run_measured_as_before_keeps_its_best(small_data, first, tmp_path):
     """The same text elsewhere, and settings that choose no other translation."""
     for suffix in ("src", "tgt"):
-        shutil.copy(data / f"dev.{suffix}", tmp_path / f"moved.{suffix}")
+        shutil.copy(small_data / f"dev.{suffix}", tmp_path / f"moved.{suffix}")
     flags = f"--dev_prefix={tmp_path / 'moved'}", "--infer_batch_size=7"
     out, log, state = continued(first, tmp_path, *flags)
     assert (state["best_step"], state["stale_evaluations"]) == (2, 1)
@@ -207,8 +202,8 @@ def measure(hparams, out_dir=""):
     return dev_measure.measure(hparams, str(out_dir))
 
 
-def settings(data, **changes):
-    return HParams(**{"src": "src", "tgt": "tgt", "dev_prefix": str(data / "dev"), **changes})
+def settings(small_data, **changes):
+    return HParams(**{"src": "src", "tgt": "tgt", "dev_prefix": str(small_data / "dev"), **changes})
 
 
 @pytest.mark.parametrize(
@@ -226,25 +221,25 @@ def settings(data, **changes):
         ("greedy", {"tgt_max_len_infer": 7, "learning_rate": 0.5}, ["tgt_max_len_infer"]),
     ],
 )  # fmt: skip
-def test_what_dev_bleu_depends_on(data, mode, changes, names):
-    hparams = settings(data, infer_mode=mode)
+def test_what_dev_bleu_depends_on(small_data, mode, changes, names):
+    hparams = settings(small_data, infer_mode=mode)
     before, now = map(measure, (hparams, hparams.replace(**changes)))
     lines = dev_measure.differences(before, now)
     assert sorted(line.split()[0] for line in lines) == names
 
 
-def test_another_dev_set_is_another_measure(data):
-    before = measure(settings(data))
-    now = measure(settings(data, dev_prefix=str(data / "test")))
+def test_another_dev_set_is_another_measure(small_data):
+    before = measure(settings(small_data))
+    now = measure(settings(small_data, dev_prefix=str(small_data / "test")))
     assert dev_measure.differences(before, now) == ["another dev set"]
 
 
-def test_a_lexicon_that_was_moved_is_the_same_and_one_that_was_changed_is_not(data, tmp_path):
+def test_a_lexicon_that_was_moved_is_the_same_and_one_that_was_changed_is_not(small_data, tmp_path):
     """The path of a lexicon follows that of --out_dir of `tfmann reproduce`."""
     lexicon, moved = tmp_path / "lexicon.txt", tmp_path / "moved.txt"
     for path in (lexicon, moved):
         path.write_text("a b 1\n")
-    hparams = settings(data, replace_unk=True, lexicon_file=str(lexicon))
+    hparams = settings(small_data, replace_unk=True, lexicon_file=str(lexicon))
     before = measure(hparams)
     elsewhere = hparams.replace(lexicon_file=str(moved))
     assert dev_measure.differences(before, measure(elsewhere)) == []
@@ -253,13 +248,13 @@ def test_a_lexicon_that_was_moved_is_the_same_and_one_that_was_changed_is_not(da
     moved.write_text("a c 1\n")
     now = measure(elsewhere)
     assert dev_measure.differences(before, now) == ["another lexicon or memory"]
-    memory = measure(settings(data, translation_memory=f"{lexicon},{lexicon}"))
-    without = measure(settings(data))
+    memory = measure(settings(small_data, translation_memory=f"{lexicon},{lexicon}"))
+    without = measure(settings(small_data))
     assert dev_measure.differences(without, memory) == ["another lexicon or memory"]
 
 
-def test_a_lexicon_in_the_folder_of_the_run_that_was_changed_is_another(data, tmp_path):
-    hparams, path = settings(data, replace_unk=True), tmp_path / "lexicon.txt"
+def test_a_lexicon_in_the_folder_of_the_run_that_was_changed_is_another(small_data, tmp_path):
+    hparams, path = settings(small_data, replace_unk=True), tmp_path / "lexicon.txt"
     path.write_text("a b 1\n")
     before = measure(hparams, tmp_path)
     path.write_text("a c 1\n")
@@ -267,8 +262,8 @@ def test_a_lexicon_in_the_folder_of_the_run_that_was_changed_is_another(data, tm
     assert dev_measure.differences(before, now) == ["another lexicon or memory"]
 
 
-def test_patience_begins_again_with_another_measure(data):
-    now, log = measure(settings(data)), []
+def test_patience_begins_again_with_another_measure(small_data):
+    now, log = measure(settings(small_data)), []
     state = TrainState(best_bleu=30.0, best_step=5, stale_evaluations=3, measure=now)
     dev_measure.compare(state, now, log.append)
     assert (state.best_bleu, state.stale_evaluations, log) == (30.0, 3, [])
@@ -277,7 +272,7 @@ def test_patience_begins_again_with_another_measure(data):
     assert state.measure["beam_width"] == 4 and len(log) == 1
 
 
-def test_a_checkpoint_of_an_older_version_is_of_no_other_measure(data):
+def test_a_checkpoint_of_an_older_version_is_of_no_other_measure(small_data):
     state, log = TrainState(best_bleu=30.0, best_step=5), []
-    dev_measure.compare(state, measure(settings(data)), log.append)
+    dev_measure.compare(state, measure(settings(small_data)), log.append)
     assert (state.best_bleu, log) == (30.0, []) and state.measure

@@ -24,23 +24,18 @@ SHORT = {"src_max_len": 3, "tgt_max_len": 3, "tgt_max_len_infer": 3}
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    return tiny_runs.corpus(tmp_path_factory.mktemp("corpus"), 40, dev=6)
-
-
-@pytest.fixture(scope="module")
-def ended(data, tmp_path_factory):
+def ended(small_data, tmp_path_factory):
     """A run that has made its two updates, and evaluated after each."""
     out = tmp_path_factory.mktemp("ended") / "out"
-    argv = tiny_runs.flags(data, out, num_train_steps=2, steps_per_external_eval=1, **SHORT)
+    argv = tiny_runs.flags(small_data, out, num_train_steps=2, steps_per_external_eval=1, **SHORT)
     assert nmt.main(argv) == 0
     return out
 
 
-def test_early_stopping(data, tmp_path):
+def test_early_stopping(small_data, tmp_path):
     """With a learning rate of 0 no evaluation is better than the first."""
     argv = tiny_runs.flags(
-        data, tmp_path, learning_rate=0.0, num_train_steps=50, steps_per_external_eval=1,
+        small_data, tmp_path, learning_rate=0.0, num_train_steps=50, steps_per_external_eval=1,
         early_stopping_patience=2, **SHORT,
     )  # fmt: skip
     assert nmt.main(argv) == 0
@@ -92,11 +87,11 @@ def stop_in_update(monkeypatch, number):
 
 
 def test_a_run_that_was_stopped_before_its_first_evaluation_may_end_there(
-    data, tmp_path, monkeypatch
+    small_data, tmp_path, monkeypatch
 ):
     """`num_train_steps` no greater than the step of its only checkpoint."""
     stop_in_update(monkeypatch, 1)
-    argv = tiny_runs.flags(data, tmp_path, num_train_steps=9, avg_ckpts=True, **SHORT)
+    argv = tiny_runs.flags(small_data, tmp_path, num_train_steps=9, avg_ckpts=True, **SHORT)
     assert nmt.main(argv) == 128 + signal.SIGTERM
     assert not (tmp_path / "best_bleu").exists()
     argv += ["--num_train_steps=1", "--dev_sentences=5"]
@@ -112,12 +107,12 @@ def test_a_run_that_was_stopped_before_its_first_evaluation_may_end_there(
 
 
 def test_a_run_that_ends_between_two_evaluations_evaluates_its_last_weights(
-    data, tmp_path, monkeypatch, capsys
+    small_data, tmp_path, monkeypatch, capsys
 ):
     """It was evaluated at step 2, is stopped at step 3, and told to end there."""
     stop_in_update(monkeypatch, 2)
     argv = tiny_runs.flags(
-        data, tmp_path, num_train_steps=9, steps_per_external_eval=2, avg_ckpts=True, **SHORT
+        small_data, tmp_path, num_train_steps=9, steps_per_external_eval=2, avg_ckpts=True, **SHORT
     )  # fmt: skip
     assert nmt.main(argv) == 128 + signal.SIGTERM
     assert nmt.main([*argv, "--num_train_steps=3"]) == 0
@@ -140,7 +135,7 @@ def test_a_run_that_ends_between_two_evaluations_evaluates_its_last_weights(
     assert [point["step"] for point in results["history"]] == [2, 3] and results["steps"] == 3
 
 
-def test_a_figure_that_fails_loses_no_update(data, tmp_path, monkeypatch):
+def test_a_figure_that_fails_loses_no_update(small_data, tmp_path, monkeypatch):
     """The step is saved first, and the command continues after it."""
     shown = []
 
@@ -152,7 +147,9 @@ def test_a_figure_that_fails_loses_no_update(data, tmp_path, monkeypatch):
         assert checkpoint_series.steps(str(tmp_path / "checkpoints"))[-1] == step
 
     monkeypatch.setattr(evaluation_summaries, "show_memory", show_memory)
-    argv = tiny_runs.flags(data, tmp_path, num_train_steps=5, steps_per_external_eval=2, **SHORT)
+    argv = tiny_runs.flags(
+        small_data, tmp_path, num_train_steps=5, steps_per_external_eval=2, **SHORT
+    )
     with pytest.raises(RuntimeError, match="no room for the figure"):
         nmt.main(argv)
     assert checkpoint_series.steps(str(tmp_path / "checkpoints")) == [2, 4]
@@ -162,9 +159,11 @@ def test_a_figure_that_fails_loses_no_update(data, tmp_path, monkeypatch):
     assert [point["step"] for point in results["history"]] == [2, 4, 5]
 
 
-def test_an_evaluation_that_fails_loses_no_update(data, tmp_path, monkeypatch):
+def test_an_evaluation_that_fails_loses_no_update(small_data, tmp_path, monkeypatch):
     """The step is saved first; the command begins with its evaluation, and goes on from there."""
-    argv = tiny_runs.flags(data, tmp_path, num_train_steps=5, steps_per_external_eval=2, **SHORT)
+    argv = tiny_runs.flags(
+        small_data, tmp_path, num_train_steps=5, steps_per_external_eval=2, **SHORT
+    )
     run, update, updates = dev_evaluation.DevEvaluation.run, TrainStep.update, []
 
     def counted_update(self, batch, step, *args):
@@ -190,17 +189,17 @@ def test_an_evaluation_that_fails_loses_no_update(data, tmp_path, monkeypatch):
     assert "between" not in checkpoint.read_state(str(tmp_path / "checkpoints" / "step-00000004"))
 
 
-def test_evaluations_may_be_greedy_and_of_the_first_sentences(data, tmp_path, monkeypatch):
+def test_evaluations_may_be_greedy_and_of_the_first_sentences(small_data, tmp_path, monkeypatch):
     written = []
     monkeypatch.setattr(dev_evaluation, "write_lines", lambda _, lines: written.append(lines))
     argv = tiny_runs.flags(
-        data, tmp_path, num_train_steps=1, infer_mode="beam_search", beam_width=4,
+        small_data, tmp_path, num_train_steps=1, infer_mode="beam_search", beam_width=4,
         dev_infer_mode="greedy", dev_sentences=5, init_weight=1.0, embedding_init_weight=3.0,
         tgt_max_len_infer=5,
     )  # fmt: skip
     assert nmt.main(argv) == 0
     model = api.load(str(tmp_path))
-    lines = read(data / "dev.src")
+    lines = read(small_data / "dev.src")
     greedy = model.with_search(infer_mode="greedy", length_penalty_weight=0.0)
     assert written == [[n_best[0].text for n_best in greedy.translate(lines[:5])]]
     final = [n_best[0].text for n_best in model.translate(lines)]
@@ -241,14 +240,14 @@ def contents(folder):
     return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def test_a_loss_that_is_not_finite_ends_the_run(data, ended, tmp_path, capsys):
+def test_a_loss_that_is_not_finite_ends_the_run(small_data, ended, tmp_path, capsys):
     """One message; the checkpoints remain, so that the same command resumes from them."""
     out = tmp_path / "out"
     shutil.copytree(ended, out)
     before = contents(out / "checkpoints"), contents(out / "best_bleu")
     capsys.readouterr()
     argv = tiny_runs.flags(
-        data, out, num_train_steps=8, learning_rate=1e38, **SHORT,
+        small_data, out, num_train_steps=8, learning_rate=1e38, **SHORT,
         steps_per_stats=10, steps_per_external_eval=10, steps_per_checkpoint=10,
     )  # fmt: skip
     assert nmt.main(argv) == 1
@@ -260,10 +259,10 @@ def test_a_loss_that_is_not_finite_ends_the_run(data, ended, tmp_path, capsys):
 
 
 @pytest.mark.thorough
-def test_a_checkpoint_that_no_lower_rate_helps_is_named(data, tmp_path, capsys):
+def test_a_checkpoint_that_no_lower_rate_helps_is_named(small_data, tmp_path, capsys):
     """Its weights were saved before the next update showed that they have no loss."""
     out = tmp_path / "out"
-    argv = tiny_runs.flags(data, out, num_train_steps=3, steps_per_checkpoint=1,
+    argv = tiny_runs.flags(small_data, out, num_train_steps=3, steps_per_checkpoint=1,
                       steps_per_external_eval=3)  # fmt: skip
     for rate in (1e38, 1e-3):
         assert nmt.main([*argv, f"--learning_rate={rate}"]) == 1
@@ -278,7 +277,7 @@ def test_a_checkpoint_that_no_lower_rate_helps_is_named(data, tmp_path, capsys):
 
 
 def test_weights_that_are_not_finite_are_neither_saved_nor_evaluated(
-    data, tmp_path, capsys, monkeypatch
+    small_data, tmp_path, capsys, monkeypatch
 ):
     """The last update made them so, and no other looks at its loss."""
 
@@ -291,7 +290,7 @@ def test_weights_that_are_not_finite_are_neither_saved_nor_evaluated(
     update = TrainStep.update
     monkeypatch.setattr(TrainStep, "update", overflow)
     out = tmp_path / "out"
-    assert nmt.main(tiny_runs.flags(data, out, num_train_steps=2)) == 1
+    assert nmt.main(tiny_runs.flags(small_data, out, num_train_steps=2)) == 1
     stderr = capsys.readouterr().err
     assert (
         stderr.startswith("tfmann: a weight is not finite at step 2. ") and stderr.count("\n") == 1
@@ -299,29 +298,31 @@ def test_weights_that_are_not_finite_are_neither_saved_nor_evaluated(
     assert not (out / "best_bleu").exists() and not any((out / "checkpoints").iterdir())
 
 
-def test_a_dev_loss_that_is_not_finite_ends_the_run(data, tmp_path, capsys, monkeypatch):
+def test_a_dev_loss_that_is_not_finite_ends_the_run(small_data, tmp_path, capsys, monkeypatch):
     """Weights may be finite and give infinite logits, which say nothing."""
     monkeypatch.setattr(Perplexity, "measure", lambda self, batches: (math.nan, {}))
     out = tmp_path / "out"
-    assert nmt.main(tiny_runs.flags(data, out, num_train_steps=1)) == 1
+    assert nmt.main(tiny_runs.flags(small_data, out, num_train_steps=1)) == 1
     stderr = capsys.readouterr().err
     assert stderr.startswith("tfmann: the loss on dev is not finite at step 1. The checkpoints are")
     assert stderr.count("\n") == 1
     assert not (out / "best_bleu").exists() and not any((out / "checkpoints").iterdir())
 
 
-def test_weights_that_begin_beyond_float32_end_the_run_with_one_message(data, tmp_path, capsys):
-    argv = tiny_runs.flags(data, tmp_path / "out", init_op="normal", init_weight=3e38)
+def test_weights_that_begin_beyond_float32_end_the_run_with_one_message(
+    small_data, tmp_path, capsys
+):
+    argv = tiny_runs.flags(small_data, tmp_path / "out", init_op="normal", init_weight=3e38)
     assert nmt.main(argv) == 1
     stderr = capsys.readouterr().err
     assert stderr.startswith("tfmann: loss or gradient is not finite at step 0. ")
     assert stderr.count("\n") == 1
 
 
-def test_a_run_that_diverges_is_shown_to_its_end(data, tmp_path, capsys):
+def test_a_run_that_diverges_is_shown_to_its_end(small_data, tmp_path, capsys):
     """Losses far beyond what a perplexity can be the exponential of."""
     out = tmp_path / "out"
-    assert nmt.main(tiny_runs.flags(data, out, optimizer="sgd", learning_rate=1e6,
+    assert nmt.main(tiny_runs.flags(small_data, out, optimizer="sgd", learning_rate=1e6,
                                num_train_steps=3, tgt_max_len_infer=4)) == 0  # fmt: skip
     assert capsys.readouterr().err == ""
     log = (out / "train.log").read_text(encoding="utf-8")
@@ -331,11 +332,11 @@ def test_a_run_that_diverges_is_shown_to_its_end(data, tmp_path, capsys):
     assert history[-1]["dev_ppl"] > 1e38
 
 
-def test_a_disk_that_fills_up_ends_the_run(traced, data, tmp_path, capsys):
+def test_a_disk_that_fills_up_ends_the_run(traced, small_data, tmp_path, capsys):
     with faults.disk(tmp_path / "disk", "900k") as disk:
         out = disk / "out"
         argv = tiny_runs.flags(
-            data, out, num_train_steps=40, steps_per_checkpoint=1, steps_per_external_eval=40,
+            small_data, out, num_train_steps=40, steps_per_checkpoint=1, steps_per_external_eval=40,
             num_keep_ckpts=100,
         )  # fmt: skip
         assert nmt.main(argv) == 1

@@ -38,7 +38,7 @@ class KerasDecoder(tf.keras.layers.Layer):
 
     Words are `[B, T, E]`, annotations `[B, S, D]`, outputs `[B, T, U]` and scores `[B, T, S]`:
     the weights on the source in every step. The mask of the annotations, such as that of an
-    `Embedding(mask_zero=True)`, says which positions are real. Words are padded at the end.
+    `Embedding(mask_zero=True)`, says which positions are real, and so does that of the words.
 
     Attributes:
       cell: the decoder cell, once the layer is built; `cell.step` also returns its diagnostics.
@@ -118,7 +118,8 @@ class KerasDecoder(tf.keras.layers.Layer):
         _require_masks_and_dense_inputs(inputs, mask)
         words, annotations = inputs
         cell, none = self.cell, DropoutMasks.none()
-        real, places = mask[1] if mask else None, None
+        real_words, real = mask or (None, None)
+        places = None
         if real is not None:
             annotations, real, places = _real_first(annotations, real)
         encoded = _encoded(annotations, real)
@@ -133,7 +134,6 @@ class KerasDecoder(tf.keras.layers.Layer):
         states = tf.nest.flatten(start)
         if initial_state is not None:
             states = _require_state(initial_state, states)
-        real_words = mask[0] if mask else None
         if real_words is not None:
             real_words = tf.cast(real_words, tf.bool)
         _, (outputs, scores), states = tf.keras.backend.rnn(step, words, states, mask=real_words)
