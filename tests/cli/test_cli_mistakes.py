@@ -296,6 +296,14 @@ def test_what_is_printed_is_what_training_would_take(capsys):
         ({"neural_cache_theta": 0.5}, "--neural_cache_theta has no effect without neural_cache_si"),
         ({"shortlist_best": 100}, "--shortlist_best has no effect .*give --shortlist"),
         ({"sampling_top_k": 5}, "with infer_mode='beam_search': give --infer_mode=sample"),
+        (
+            {
+                "translation_memory": "a,b",
+                "translation_memory_lambda": 0.5,
+                "translation_memory_tau": 9.0,
+            },
+            "--translation_memory_tau has no effect with .*lambda=0.5 and one neighbour",
+        ),
         ({"infer_mode": "greedy", "beam_width": 3}, "beam_width .* give --infer_mode=beam_search"),
     ],
 )

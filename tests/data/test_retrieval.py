@@ -20,7 +20,9 @@ def collection(sentences=SENTENCES):
 
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("limit", [1, 5, 100])
-def test_hits_are_those_of_the_oracle(query, limit):
+@pytest.mark.parametrize("block", [1, 4, 64])
+def test_hits_are_those_of_the_oracle(query, limit, block, monkeypatch):
+    monkeypatch.setattr(retrieval, "_BLOCK", block)
     packed, index = collection()
     result = retrieval.hits(query, index, packed.size, limit).tolist()
     assert result == oracle.hits(query, SENTENCES, limit)

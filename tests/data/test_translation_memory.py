@@ -133,6 +133,20 @@ def test_a_missing_file_is_named(files, tmp_path):
             check(f"{files[0]},{tmp_path / 'absent'}")
 
 
+def test_a_pipe_is_no_memory(files, tmp_path):
+    """A pipe is read once: the check of its lines would leave nothing for the memory."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UserError, match="pipe is no file that can be read more than once"):
+        memory_files.require(settings(f"{files[0]},{tmp_path / 'pipe'}"))
+
+
+@pytest.mark.parametrize("blank", ["\u00a0", "\u3000 "])
+def test_a_side_of_white_space_is_empty_as_a_line_of_it_is(files, blank):
+    for side, name in enumerate(files):
+        text_files.write_lines(name, [pair[side] for pair in PAIRS] + [(blank, "b3")[side]])
+    assert translation_memory.read(*files, translations.languages()).left_out == 3
+
+
 def test_a_folder_of_something_else_is_refused(tmp_path):
     with pytest.raises(UserError, match="is no datastore: there is no datastore.json in it"):
         memory_files.require(settings(str(tmp_path)))
@@ -148,6 +162,12 @@ def test_a_users_files_beside_a_datastore_are_not_lost(files, tmp_path):
     with pytest.raises(UserError, match=r"\(adapt.json\), which would be lost: give another"):
         datastore_folder.require_usable(str(folder))
     (folder / "adapt.json").unlink()
+    (folder / "embeddings.npy").write_text("mine")
+    (folder / "keys.npy").mkdir()
+    with pytest.raises(UserError, match=r"\(embeddings.npy, keys.npy\), which would be lost"):
+        datastore_folder.require_usable(str(folder))
+    (folder / "embeddings.npy").unlink()
+    (folder / "keys.npy").rmdir()
     (folder / "datastore.json").unlink()
     with pytest.raises(UserError, match="arrays without their record"):
         datastore_folder.require_usable(str(folder))

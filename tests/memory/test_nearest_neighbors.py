@@ -115,6 +115,15 @@ def test_distances_are_exact_where_vectors_are_equal_and_never_negative():
     assert distances.min() >= 0.0
 
 
+def test_a_sentence_of_the_memory_is_at_no_distance_at_all():
+    """By |q|^2 - 2 q.k + |k|^2 alone it would be at one of up to about a thousandth."""
+    vectors = tf.constant(STREAM.normal(scale=9.0, size=[2, 40, 64]), tf.float32)
+    words = tf.constant(STREAM.integers(3, 9, [2, 40]), tf.int32)
+    distances, found = nearest_neighbors.nearest(vectors, vectors, words, 3)
+    np.testing.assert_array_equal(distances[..., 0], np.zeros([2, 40]))
+    np.testing.assert_array_equal(found[..., 0], words)
+
+
 def test_signatures_take_what_is_made():
     arrays = source(3, 4.0, None)
     for spec, array in zip(nearest_neighbors.signature(3, R), arrays):

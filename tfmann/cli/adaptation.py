@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from tqdm import tqdm
 
 from tfmann.data import memory_files, meta_network_file
 from tfmann.data.text_files import iter_parallel
 from tfmann.errors import UsageError, UserError, print_message
 from tfmann.utils.files import file_digest
+from tfmann.utils.progress import progress
 
 if TYPE_CHECKING:
     from tfmann.api import Model
     from tfmann.training.meta_network import TrainedNetwork
 
 NEIGHBORS = 8  # K, that of the paper for law and information technology
+_MOST_NEIGHBORS = 256  # eight times as many as in the paper; features take K^2 numbers
 SAME_PAIR = 1e-3  # a squared distance that rounding makes of 0
 _FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the median of d_1: temperatures that are tried
 _LEAST_SENTENCES = 20
 
 
 def require_neighbors(neighbors: int) -> None:
-    """Raises UsageError if K is not a power of 2."""
-    if neighbors < 1 or neighbors & (neighbors - 1):
-        raise UsageError(f"--neighbors={neighbors}: expected a power of 2, such as {NEIGHBORS}")
+    """Raises UsageError if K is not a power of 2, or too large."""
+    if not 1 <= neighbors <= _MOST_NEIGHBORS or neighbors & (neighbors - 1):
+        raise UsageError(
+            f"--neighbors={neighbors}: expected a power of 2 of at most {_MOST_NEIGHBORS}, such as "
+            f"{NEIGHBORS}"
+        )
 
 
 def adapt(
@@ -54,7 +56,7 @@ def adapt(
     translator = model.translator
     assert isinstance(translator, MemoryTranslator)
     pairs = [(pair.source, pair.target) for pair in iter_parallel(*dev)]
-    with _progress("decoding", len(pairs)) as count:
+    with progress("decoding", len(pairs)) as count:
         positions, sentences = meta_network.examples(translator, pairs, neighbors, count)
     if len(sentences) < _LEAST_SENTENCES:
         raise UserError(
@@ -70,7 +72,7 @@ def adapt(
     tried = [temperature] if temperature else [_rounded(median * factor) for factor in _FACTORS]
     results: dict[float, TrainedNetwork] = {}
     for tau in tried:
-        with _progress(f"tau {tau:g}", meta_network.UPDATES) as count:
+        with progress(f"tau {tau:g}", meta_network.UPDATES) as count:
             results[tau] = meta_network.train(positions, sentences, tau, count=count)
         print_message(
             f"tau {tau:g}: loss of words held back {results[tau].loss:.4f} after "
@@ -127,10 +129,3 @@ def _digests(paths: Sequence[str]) -> dict[str, str]:
 def _rounded(value: float) -> float:
     """Returns a number of 4 digits, which a flag gives without loss."""
     return max(float(f"{value:.4g}"), 1e-6)
-
-
-@contextmanager
-def _progress(what: str, total: int) -> Iterator[Callable[[], object]]:
-    """Shows a bar on a terminal; yields what counts one step."""
-    with tqdm(desc=what, total=total, disable=not sys.stderr.isatty(), leave=False) as bar:
-        yield lambda: bar.update()

@@ -28,6 +28,7 @@ from tfmann.data.translation_memory import TranslationMemory
 from tfmann.errors import UsageError, interruptible, print_message, run_command
 from tfmann.utils.arguments import ArgumentParser
 from tfmann.utils.files import file_digest
+from tfmann.utils.progress import progress
 from tfmann.utils.tensorflow_import import import_tensorflow
 
 if TYPE_CHECKING:
@@ -99,6 +100,8 @@ def _run(args: argparse.Namespace) -> None:
         raise UsageError("--keys are written into a folder: give --output")
     if args.pairs is not None and not args.dev:
         raise UsageError("--pairs has no effect without --dev")
+    if args.ckpt and not (args.keys or args.dev):
+        raise UsageError("--ckpt has no effect without --keys or --dev: no model runs")
     _check_adaptation(args)
     if args.output:
         if os.path.isdir(args.translation_memory):
@@ -138,6 +141,13 @@ def _check_adaptation(args: argparse.Namespace) -> None:
         raise UsageError(f"--tau={args.tau}: expected a number of at least 1e-6")
     read = *args.translation_memory.split(","), *_dev_files(args.dev)
     input_checks.require_output("adapt", args.adapt, read, args.model)
+    folder = os.path.realpath(os.path.dirname(args.adapt) or ".")
+    for memory in filter(None, (args.translation_memory, args.output)):
+        if os.path.realpath(memory) == folder:
+            raise UsageError(
+                f"--adapt={args.adapt}: {memory} is the folder of a datastore, which holds nothing "
+                "else: give a file of another folder"
+            )
 
 
 def _write(args: argparse.Namespace, hparams: Any) -> None:
@@ -159,7 +169,8 @@ def _write(args: argparse.Namespace, hparams: Any) -> None:
             from tfmann.decoding.memory_translator import write_datastore
 
             batch = hparams.infer_batch_size
-            write_datastore(folder, memory, origin, model.translator.model, batch)
+            with progress("decoding", memory.sources.size) as count:
+                write_datastore(folder, memory, origin, model.translator.model, batch, count)
     print_message(f"{args.output}: {_describe(memory)}{', with keys' if args.keys else ''}")
 
 

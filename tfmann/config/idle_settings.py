@@ -129,7 +129,7 @@ def refuse_idle(names: Iterable[str], hparams: HParams) -> None:
     """
     reasons = (
         _replaced, _without_whole, _without_condition, _without_reader, _without_search,
-        _with_another_ranking,
+        _with_another_ranking, _with_one_neighbor,
     )  # fmt: skip
     for name in names:
         for reason in reasons:
@@ -197,4 +197,19 @@ def _with_another_ranking(name: str, hparams: HParams) -> str:
     return (
         f"with coverage_penalty_weight={hparams.coverage_penalty_weight}: no length penalty is "
         "chosen then; leave out one of the two"
+    )
+
+
+def _with_one_neighbor(name: str, hparams: HParams) -> str:
+    """Returns why no distance counts in a translation memory, "" if one does."""
+    weight = hparams.translation_memory_lambda
+    if (
+        name != "translation_memory_tau"
+        or weight is None
+        or hparams.translation_memory_neighbors > 1
+    ):
+        return ""
+    return (
+        f"with translation_memory_lambda={weight} and one neighbour, whose word has all of p_kNN: "
+        "give several --translation_memory_neighbors, or leave it out"
     )

@@ -19,6 +19,10 @@ from tfmann.utils.checksummed_json import add_checksum
 from tfmann.utils.files import error_reason
 
 KEYS = "keys"  # the array of all readouts, which a folder need not have
+ARRAYS = (
+    "source_ids", "source_starts", "target_ids", "target_starts",
+    "index_starts", "index_sentences", "index_scores",
+)  # fmt: skip
 # What NumPy raises for a file that is damaged; it reads a header as Python, token by token.
 _DAMAGE = (OSError, ValueError, EOFError, tokenize.TokenError)
 
@@ -48,7 +52,10 @@ def require_usable(target: str) -> None:
     except OSError as error:
         raise UserError(f"cannot write the datastore {target}: {error.strerror}") from None
     record = os.path.basename(record_path(target))
-    others = sorted(name for name in names if name != record and not name.endswith(".npy"))
+    own = {record, *(f"{name}.npy" for name in (*ARRAYS, KEYS))}
+    others = sorted(
+        name for name in names if name not in own or os.path.isdir(os.path.join(target, name))
+    )
     if others or (names and record not in names):
         listed = ", ".join(others[:3]) or "arrays without their record"
         raise UserError(

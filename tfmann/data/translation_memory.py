@@ -51,7 +51,7 @@ def read(source: str, target: str, languages: LanguagePair) -> TranslationMemory
     sources, targets, left_out = [], [], 0
     for pair in iter_parallel(source, target):
         ids = languages.source.encode(pair.source), languages.target.encode(pair.target)
-        if not all(ids):
+        if not (all(ids) and pair.source.strip() and pair.target.strip()):
             left_out += 1
             continue
         sources.append(ids[0])
@@ -112,12 +112,5 @@ def load(setting: str, languages: LanguagePair) -> TranslationMemory:
 
 def arrays_of(memory: TranslationMemory) -> dict[str, np.ndarray]:
     """Returns the arrays of a memory by the names of their files, as `load` reads them."""
-    return {
-        "source_ids": memory.sources.ids,
-        "source_starts": memory.sources.starts,
-        "target_ids": memory.targets.ids,
-        "target_starts": memory.targets.starts,
-        "index_starts": memory.source_index.starts,
-        "index_sentences": memory.source_index.sentences,
-        "index_scores": memory.source_index.scores,
-    }
+    parts = *memory.sources, *memory.targets, *memory.source_index
+    return dict(zip(datastore_folder.ARRAYS, parts))

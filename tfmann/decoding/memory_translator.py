@@ -8,7 +8,7 @@ their words the values, `</s>` included. `memory.nearest_neighbors` and, with a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -190,7 +190,12 @@ def entry_range(memory: TranslationMemory, number: int) -> tuple[int, int]:
 
 
 def write_datastore(
-    folder: str, memory: TranslationMemory, origin: Mapping[str, Any], model: Seq2Seq, batch: int
+    folder: str,
+    memory: TranslationMemory,
+    origin: Mapping[str, Any],
+    model: Seq2Seq,
+    batch: int,
+    count: Callable[[], object] = lambda: None,
 ) -> None:
     """Writes a memory and the keys of all its pairs into a folder of `new_folder`.
 
@@ -202,6 +207,7 @@ def write_datastore(
       origin: what the record has (`datastore_folder.save`), without `weights`.
       model: decodes the pairs.
       batch: pairs at a time.
+      count: is called after each pair.
 
     Raises:
       UserError: a readout is too large for float16.
@@ -220,6 +226,7 @@ def write_datastore(
                     "float16, in which keys are stored: make the datastore without --keys"
                 )
             keys[slice(*entry_range(memory, number))] = readouts
+            count()
     keys.flush()
     arrays = {**translation_memory.arrays_of(memory), name: keys}
     datastore_folder.save(folder, arrays, {**origin, "weights": weights_digest(model)})

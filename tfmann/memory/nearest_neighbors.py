@@ -90,11 +90,17 @@ def nearest(
 def nearest_places(
     queries: tf.Tensor, keys: tf.Tensor, words: tf.Tensor, count: int
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the distances of the entries that `nearest` finds and their indices, `[B, n, k]`."""
+    """Returns the distances of the entries that `nearest` finds and their indices, `[B, n, k]`.
+
+    A sentence of the memory is at a distance of 0, of which `squared_distances` would make a random
+    small number, and that of the least 1 - lambda.
+    """
     distances = squared_distances(queries, keys)  # [B, n, M]
     distances = tf.where((words != NO_WORD)[:, None], distances, _FAR)
-    negative, places = tf.math.top_k(-distances, count)
-    return -negative, places
+    places = tf.math.top_k(-distances, count).indices
+    exact = tf.gather(keys, places, batch_dims=1) - queries[:, :, None]  # [B, n, k, R]
+    is_entry = tf.gather(words, places, batch_dims=1) != NO_WORD
+    return tf.where(is_entry, tf.reduce_sum(tf.square(exact), axis=-1), _FAR), places
 
 
 def squared_distances(queries: tf.Tensor, keys: tf.Tensor) -> tf.Tensor:

@@ -1,0 +1,16 @@
+"""A bar on a terminal that shows how far long work is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from tqdm import tqdm
+
+
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Callable[[], object]]:
+    """Shows a bar, unless standard error is no terminal; yields what counts one step."""
+    with tqdm(desc=what, total=total, disable=not sys.stderr.isatty(), leave=False) as bar:
+        yield lambda: bar.update()
