@@ -232,7 +232,10 @@ def test_the_trace_shows_how_much_each_layer_changes(untraced):
     for name in ("past_change", "future_change"):
         assert SHAPES[name] == ("1",) and trace[name].shape == (len(trace.tokens), 1)
         assert np.all(trace[name] > 0)
-    assert set(dict(sentence_figures.sentence_figures(trace))) == {"attention"}
+    figures = dict(sentence_figures.sentence_figures(trace))
+    assert set(figures) == {"attention", "steps"}
+    labels = [axes.get_ylabel() for axes in figures["steps"].axes]
+    assert labels == ["past change", "future change"]
 
 
 @pytest.mark.parametrize(

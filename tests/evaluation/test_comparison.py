@@ -1,5 +1,7 @@
 """`tfmann compare`: scores, tests and classes of lengths of any systems."""
 
+import re
+
 import pytest
 import sacrebleu
 from helpers.simulated_systems import corpus, damage
@@ -56,7 +58,7 @@ def test_few_sentences_are_named_and_one_proves_nothing(sentences, few):
     truth = TRUTH[:sentences]
     scores = comparison.compare(systems, [truth])
     classes = comparison.by_length(systems, [truth], LENGTHS[:sentences])
-    text = comparison.report(scores, classes, "source")
+    text = comparison.report(scores, classes, "words of the source")
     assert (f"says little about {few}" in text) if few else ("says little" not in text)
     if sentences == 1:
         assert scores[0].scores[0].value != scores[1].scores[0].value
@@ -105,6 +107,10 @@ def test_the_command_shows_a_table_of_both(files, capsys):
     assert main([*argv, "--source", "src", "--tokenize", "13a", "--lowercase"]) == 0
     stdout = capsys.readouterr().out
     assert "words of the source" in stdout and "case:lc|eff:no|tok:13a" in stdout
+    assert main([*argv, "--tokenize", "char", "--lengths", "20,99"]) == 0
+    stdout = capsys.readouterr().out  # by the length of the text itself
+    longer, squeezed = sum(len(line) > 20 for line in TRUTH), re.sub(" +", " ", stdout)
+    assert "characters of the first reference" in stdout and f"| 21 to 99 | {longer} |" in squeezed
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ def head_trace(kind="ntm", heads=(1, 1), slots=6, reads_source=True, source=SOUR
     forced = SimpleNamespace(
         source_tokens=source, tokens=target, diagnostics=arrays,
         source_steps=len(source) if reads_source else 0, slots=None, word_memory=None,
+        previous_tokens=(),
     )  # fmt: skip
     return Trace(forced)
 
@@ -53,8 +54,21 @@ def cache_trace(slots=SLOTS, tokens=TOKENS, seed=0):
             source_steps=0,
             slots=slots,
             word_memory=None,
+            previous_tokens=(),
         )
     )
+
+
+def trace_of(previous=(), **shapes):
+    """Returns a trace of random numbers `[steps, *shape]`, the shapes by their names."""
+    rng = np.random.default_rng(0)
+    arrays = {name: rng.uniform(size=(len(TARGET), *shape)) for name, shape in shapes.items()}
+    return Trace(
+        SimpleNamespace(
+            source_tokens=SOURCE, tokens=TARGET, diagnostics=arrays, source_steps=0, slots=None,
+            word_memory=None, previous_tokens=previous,
+        )
+    )  # fmt: skip
 
 
 def rounds_trace(rounds=ROUNDS, source=SOURCE, target=TARGET):

@@ -99,6 +99,7 @@ def test_a_forced_word_that_the_model_cannot_write_is_refused(model):
         "unheard-of": "'unheard-of' is not in the model's vocab.* into <unk>",
         "HUND DER": "'HUND DER' is not in the model's vocab.* into HUND DER: give one token",
         "<s>": "'<s>' stands for the beginning",
+        "": "the prefix has an empty token",
     }.items():
         with pytest.raises(RequestError, match=message):
             trace_line(model, LINES[:1], [word])

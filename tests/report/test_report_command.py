@@ -8,10 +8,12 @@ import re
 import numpy as np
 import pytest
 from helpers.command_line import ROOT, tree, write_model
+from helpers.traces import SOURCE, trace_of
 
 from tfmann import api, config
 from tfmann.cli import report as command
 from tfmann.data.text_files import write_lines
+from tfmann.report import gallery
 from tfmann.visualization import cache_figures, image_files, sentence_figures
 
 SOURCES = ["der hund", "die katze sieht", "größe một chó und", "der", "und hund 。"]
@@ -228,6 +230,21 @@ def test_a_gallery_has_the_most_telling_figure_of_each_cell(models, tmp_path):
         figure = dict(sentence_figures.sentence_figures(trace, cell))[name]
         image_files.save_figure(figure, tmp_path / "wanted.png")
         assert (tmp_path / "wanted.png").read_bytes() == (out / f"{cell}.png").read_bytes()
+
+
+def test_a_run_without_a_figure_or_with_a_cell_once_more_is_left_out(tmp_path):
+    for name, lines in (("src", SOURCES), ("tgt", REFERENCES), ("docs", DOCS)):
+        write_lines(str(tmp_path / f"text.{name}"), lines)
+    runs = {"bare": "luong", "drawn": "rnnsearch", "again": "rnnsearch"}
+    traces = {"bare": trace_of(), "drawn": trace_of(alignments=(len(SOURCE),))}
+    traces["again"] = traces["drawn"]
+    log, prefix = [], str(tmp_path / "text")
+    gallery.write(runs, prefix, 1, str(tmp_path / "out"), lambda run, *_: [traces[run]], log.append)
+    assert log == [
+        "bare is left out: the cell luong has no figure",
+        str(tmp_path / "out" / "rnnsearch.png"),
+        "again is left out: drawn has the cell rnnsearch too",
+    ]
 
 
 def test_a_gallery_of_nothing_is_refused(models, tmp_path, capsys):

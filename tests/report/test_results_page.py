@@ -39,7 +39,7 @@ def runs(tmp_path):
         folder = tmp_path / "runs" / "synthetic-tense" / "tiny" / row
         os.makedirs(folder / "best_bleu")
         settings = {"test_prefix": str(prefix), "src": "src", "tgt": "tgt", "cell": cell,
-                    "bleu_lowercase": False}  # fmt: skip
+                    "bleu_lowercase": False, "bleu_tokenize": "none"}  # fmt: skip
         (folder / "results.json").write_text(
             json.dumps({"hparams": settings, "date": row, "steps": 1})
         )
@@ -60,7 +60,8 @@ class Model:
             return [cache_trace() for _ in pairs]
         arrays = {"alignments": np.eye(2)}
         forced = SimpleNamespace(source_tokens=["a", "b"], tokens=["A", "B"], diagnostics=arrays,
-                               source_steps=0, slots=None, word_memory=None)  # fmt: skip
+                               source_steps=0, slots=None, word_memory=None,
+                               previous_tokens=())  # fmt: skip
         return [Trace(forced) for _ in pairs]
 
 

@@ -235,6 +235,28 @@ def test_a_run_that_holds_a_run_of_its_name_has_another_title(runs):
     assert "num_units=8" in settings["."] and "num_units=16" in settings["name"]
 
 
+def test_runs_behind_links_are_found_once(runs, tmp_path, capsys):
+    before = {run.folder for run in own_runs.find_runs(str(runs), print)}
+    (runs / "circle").symlink_to(runs)
+    (runs / "luong_again").symlink_to(runs / "luong")
+    assert {run.folder for run in own_runs.find_runs(str(runs), print)} == before
+    (runs / "luong").rename(tmp_path / "elsewhere")
+    (runs / "luong_again").unlink()
+    (runs / "link").symlink_to(tmp_path / "elsewhere")
+    titles = [run.title for run in own_runs.find_runs(str(runs), print)]
+    assert "link" in titles and len(titles) == len(before)
+
+
+def test_results_that_lack_a_number_are_shown_without_it(runs):
+    path = runs / "luong" / "results.json"
+    results = json.loads(path.read_text())
+    del results["words"]
+    del results["history"][0]["addresses"]["attention"]["entropy"]
+    path.write_text(json.dumps(results))
+    row = re.search(r'<tr><th scope="row">luong</th>(.*?)</tr>', render(runs))[1]
+    assert re.findall("<td>(.*?)</td>", row)[-1] == "–"
+
+
 @needs_browser
 def test_a_long_name_of_a_run_does_not_widen_the_page(runs):
     (runs / "luong").rename(runs / ("luong_" + "with_a_long_name_" * 6))

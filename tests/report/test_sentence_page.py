@@ -50,7 +50,7 @@ def test_a_document_is_translated_and_drawn(folder, tmp_path):
 
 def test_figures_are_of_the_reference_if_there_is_one(folder, tmp_path):
     text = page(tmp_path, f"--out_dir={folder}", "--sentence=hund", "--reference=KATZE & HUND")
-    assert "forced decoding of the reference: KATZE &lt;unk&gt; HUND &lt;/s&gt;" in text
+    assert 'of the reference: <span dir="auto">KATZE &lt;unk&gt; HUND &lt;/s&gt;</span>' in text
     assert "KATZE &amp; HUND" in text
 
 
@@ -94,6 +94,7 @@ def test_its_own_translation_has_the_subwords_that_the_model_chose(tmp_path, mon
         (["--sentence=a", "--neural_cache_theta=1"], 2, "no effect without neural_cache_size"),
         (["--sentence=a", "--sentence=b", "--reference=c"], 2, "2 --sentence and 1 --reference"),
         (["--sentence=a", "--n_best=0"], 2, "--n_best=0"),
+        (["--sentence=a", "--n_best=99"], 2, "--n_best=99: expected 1 to 3, the hypotheses of"),
         (["--sentence=a", "--sentence=  "], 1, "sentence 2 is blank"),
     ],
 )

@@ -4,7 +4,13 @@ import pytest
 
 from tfmann.evaluation.gold_alignments import GoldAlignment
 from tfmann.report.runs import SystemRun, TranslatedTest
-from tfmann.report.sentences import Piece, closest, compare_systems, word_differences
+from tfmann.report.sentences import (
+    Piece,
+    choose_sentences,
+    closest,
+    compare_systems,
+    word_differences,
+)
 
 
 def test_differences_are_marked_word_by_word():
@@ -16,6 +22,24 @@ def test_differences_are_marked_word_by_word():
     assert word_differences("a b", "") == [Piece("added", "a b")]
     assert word_differences("A b", "a b", lowercase=True) == [Piece("same", "A b")]
     assert [piece.kind for piece in word_differences("A b", "a b")] == ["missing", "added", "same"]
+
+
+def test_text_without_spaces_is_compared_by_characters():
+    assert word_differences("我去了学校。", "我去过学校。", by_character=True) == [
+        Piece("same", "我去"), Piece("missing", "过"), Piece("added", "了"),
+        Piece("same", "学校。"),
+    ]  # fmt: skip
+    assert word_differences("a bc", "a b", by_character=True)[0] == Piece("same", "a b")
+    references = ["我走过学校。", "我去过学校了。"]
+    assert closest("我去过学校。", references, by_character=True) == references[1]
+
+
+@pytest.mark.parametrize("by_character", [True, False])
+def test_as_many_sentences_are_chosen_as_asked_for(by_character):
+    lines = [f"第{number}句话是这样的。" for number in range(30)]
+    lines[7] = "a line with spaces"  # the only one of medium length by words
+    test = TranslatedTest(lines, [lines], None, None, False, [], by_character)
+    assert len(choose_sentences(test, 8)) == 8
 
 
 def test_a_space_that_does_not_break_is_a_part_of_its_word():

@@ -96,6 +96,17 @@ def test_figures_grow_with_the_sentences_up_to_a_limit():
     assert len(words) == 500  # every so many only: all of them would be one black bar
 
 
+def test_a_letter_without_a_font_is_named_once(capsys, monkeypatch):
+    monkeypatch.setattr(image_files, "_BOXES", [])
+    for token in ("\U00013000", "\U00013001"):  # hieroglyphs
+        figure = attention_figures.attention_figure(weights(1, 1), [token], ["b"])
+        image_files.figure_to_png(figure)
+    assert capsys.readouterr().err == (
+        "no installed font has \U00013000: it and other letters without one are boxes in figures; "
+        "install a font that has them, such as Noto Sans CJK\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("token", "label"),
     [

@@ -135,10 +135,10 @@ def _inspect(args: argparse.Namespace) -> None:
     }
     if of_others:
         recorded["attention_of"] = of_others[0].cell
-    if args.output:
-        _write(args.output, {**recorded, **provenance()})
     print(_heading(recorded))
     print(inspection.table(recorded))
+    if args.output:
+        _write(args.output, {**recorded, **provenance()})
     if by_document and number < inspection.FEW_UNITS:
         few = f"{number} document{'s' if number > 1 else ''}"
         print_message(f"the intervals are of {few}: too few to say much about others")

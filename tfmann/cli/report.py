@@ -99,7 +99,9 @@ def _add_sentence(commands: argparse._SubParsersAction[ArgumentParser]) -> None:
         action="append",
         help="a translation of each sentence, which the figures then show",
     )
-    parser.add_argument("--n_best", type=int, default=3, help="translations shown (default: 3)")
+    parser.add_argument(
+        "--n_best", type=int, help="translations shown, at most the beam's width (default: 3)"
+    )
     parser.add_argument("--output", help="folder of page and figures (default: MODEL/sentence)")
     add_settings(parser, WORD_MEMORY_SETTINGS)
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
@@ -167,13 +169,15 @@ def _sentence(args: argparse.Namespace) -> None:
     hparams = config.settings_of_command(args.model, memory)
     memory_files.require(hparams)
     most = hparams.beam_width if hparams.infer_mode == "beam_search" else 1
-    if args.n_best < 1:
-        raise UsageError(f"--n_best={args.n_best}: expected 1 or more")
+    if args.n_best is not None and not 1 <= args.n_best <= most:
+        raise UsageError(
+            f"--n_best={args.n_best}: expected 1 to {most}, the hypotheses of this model's search"
+        )
 
     import_tensorflow()
     from tfmann import api
 
-    settings = {**memory, "num_translations_per_input": min(args.n_best, most)}
+    settings = {**memory, "num_translations_per_input": args.n_best or min(3, most)}
     model = api.load(args.model, args.ckpt, print_message, **settings)
     folder = args.output or os.path.join(args.model, "sentence")
     path = sentence_page.write(model, args.sentence, references, folder, print_message)

@@ -14,7 +14,7 @@ from tfmann.errors import UsageError, UserError, run_command
 from tfmann.evaluation import comparison, lexical_consistency, word_recall
 from tfmann.evaluation.adequacy import adequacy
 from tfmann.evaluation.alignment import quality, read_pharaoh
-from tfmann.evaluation.bleu import TOKENIZERS, check_parallel
+from tfmann.evaluation.bleu import BY_CHARACTER, TOKENIZERS, check_parallel
 from tfmann.evaluation.gold_alignments import words_of
 from tfmann.evaluation.repetition import repetition
 from tfmann.utils.arguments import ArgumentParser
@@ -89,7 +89,8 @@ def _add_compare(commands: argparse._SubParsersAction[ArgumentParser]) -> None:
     parser.add_argument(
         "--lengths",
         default=",".join(map(str, comparison.LIMITS)),
-        help="greatest length of each class, in words (default: %(default)s)",
+        help="greatest length of each class, in words, or in characters of the reference with "
+        f"--tokenize={' or '.join(BY_CHARACTER)} (default: %(default)s)",
     )
     parser.add_argument(
         "--tokenize",
@@ -130,12 +131,17 @@ def _compare(args: argparse.Namespace) -> str:
     check_parallel([(path, texts[path]) for path in paths])
     systems = [comparison.System(path, texts[path]) for path in args.system]
     references = [texts[path] for path in args.reference]
-    lengths = list(map(len, words_of(texts[args.source or args.reference[0]])))
+    by_character = not args.source and args.tokenize in BY_CHARACTER
+    measured = texts[args.source or args.reference[0]]
+    lengths = [
+        len(line) for line in (map(str.strip, measured) if by_character else words_of(measured))
+    ]
     options = {"tokenize": args.tokenize, "lowercase": args.lowercase}
     report = comparison.report(
         comparison.compare(systems, references, **options),
         comparison.by_length(systems, references, lengths, limits, **options),
-        "source" if args.source else "first reference",
+        f"{'characters' if by_character else 'words'} of the "
+        f"{'source' if args.source else 'first reference'}",
     )
     parts = [report]
     if args.training:

@@ -292,7 +292,8 @@ class TextProcessor:
 
     def forced(
         self,
-        ids: tuple[list[int], list[int]],
+        line: SourceLine,
+        target: Sequence[int],
         log_probs: np.ndarray,
         source_diagnostics: Mapping[str, np.ndarray],
         target_diagnostics: Mapping[str, np.ndarray],
@@ -300,13 +301,14 @@ class TextProcessor:
         """Cuts one pair's padding off.
 
         Args:
-          ids: source and target, without `</s>`.
+          line: the source.
+          target: ids, without `</s>`.
           log_probs: `[T]`.
           source_diagnostics: `[S, ...]`, of a cell that reads the source itself.
           target_diagnostics: `[T, ...]`.
         """
-        source_tokens = self.source_tokens(ids[0])
-        tokens = [*self.languages.target.vocabulary.decode(ids[1]), EOS]
+        source_tokens = self.source_tokens(line.ids)
+        tokens = [*self.languages.target.vocabulary.decode(target), EOS]
         steps, width = len(tokens), len(source_tokens)
         arrays = {name: value[:steps] for name, value in target_diagnostics.items()}
         for name, value in source_diagnostics.items():
@@ -315,7 +317,12 @@ class TextProcessor:
             arrays["alignments"] = arrays["alignments"][:, :width]
         words = log_probs[:steps]
         source_steps = width if source_diagnostics else 0
-        return Forced(float(words.sum()), source_tokens, tokens, words, arrays, source_steps)
+        forced = Forced(float(words.sum()), source_tokens, tokens, words, arrays, source_steps)
+        previous = line.history[-1] if line.history else None
+        if previous is None:
+            return forced
+        vocabulary = self.languages.source.vocabulary
+        return forced._replace(previous_tokens=[*vocabulary.decode(previous), EOS])
 
     def slots(self, words: np.ndarray, written: np.ndarray) -> Slots:
         """Returns the slots of ids `[I]` and times of writing `[I]`, below 0 if empty."""

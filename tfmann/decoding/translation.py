@@ -74,6 +74,7 @@ class Forced(NamedTuple):
     source_steps: int  # len(source_tokens) if the cell reads the source itself, else 0
     slots: Slots | None = None  # of a cell with a cache
     word_memory: WordMemory | None = None  # of a search with one, where everything is recorded
+    previous_tokens: Sequence[str] = ()  # the source sentence before, if the model reads it
 
 
 def without_eos(tokens: Sequence[str]) -> Sequence[str]:

@@ -372,7 +372,8 @@ class Translator:
             of_row = {name: value[row] for name, value in of_target.items()}
             votes = take_votes(of_row, len(target) + 1)
             forced = self.text.forced(
-                (line.ids, target),
+                line,
+                target,
                 log_probs[row],
                 {name: value[:, row] for name, value in of_source.items()},
                 of_row,

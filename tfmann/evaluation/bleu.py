@@ -20,6 +20,7 @@ METRICS = ("bleu", "chrf", "ter")
 
 # sacreBLEU's tokenisers that need neither a download nor another package.
 TOKENIZERS = ("none", "13a", "intl", "zh", "char")
+BY_CHARACTER = ("zh", "char")  # those for text without spaces between words
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ def by_length(
     Args:
       systems: as in `compare`.
       references: one list per reference set.
-      lengths: of every sentence, in words.
+      lengths: of every sentence, in words or characters.
       limits: the greatest length of each class, ascending.
       tokenize: as in `compare`.
       lowercase: as in `compare`.
@@ -146,13 +146,13 @@ def report(systems: Sequence[SystemScores], classes: Sequence[LengthClass], text
     Args:
       systems: from `compare`.
       classes: from `by_length`.
-      text: name of the text whose words the lengths count.
+      text: what the lengths count, such as `words of the source`.
     """
     baseline = systems[0]
     names = [score.name for score in baseline.scores]
     heading = ["system", *names, "brevity penalty", "length ratio", "better / worse", "sign test p"]
     rows = [heading, *(_system_row(system, baseline) for system in systems)]
-    length_rows = [[f"words of the {text}", "sentences", *(system.name for system in systems)]]
+    length_rows = [[text, "sentences", *(system.name for system in systems)]]
     length_rows += [_length_row(length_class) for length_class in classes]
     notes = [
         f"in brackets: difference from {baseline.name}, p of the paired bootstrap (about "

@@ -29,6 +29,8 @@ class Trace(Mapping[str, np.ndarray]):
     Attributes:
       source_tokens: S tokens, as the model saw them.
       tokens: T target tokens.
+      previous_tokens: those of the source sentence before, with `</s>`, which `previous_alignments`
+        are over; empty if there is none, or if the model does not read it.
       boundary: the first step of the target phase, S or 0.
       slots: the contents of the cache at the beginning of the sentence, in the order of
         `cache_match`; None for a model without a cache.
@@ -39,6 +41,7 @@ class Trace(Mapping[str, np.ndarray]):
     def __init__(self, forced: Forced):
         """Takes the diagnostics of a forced decoding."""
         self.source_tokens, self.tokens = forced.source_tokens, forced.tokens
+        self.previous_tokens = forced.previous_tokens
         self.boundary = forced.source_steps
         self.slots, self.word_memory = forced.slots, forced.word_memory
         self._arrays = forced.diagnostics

@@ -105,6 +105,8 @@ def _check_prefix(language: TextEncoder, prefix: Sequence[str]) -> None:
     for token in prefix:
         if token == SOS:
             raise RequestError(422, f"{SOS!r} stands for the beginning, and no translation has it")
+        if not token:
+            raise RequestError(422, "the prefix has an empty token")
         if token not in language.vocabulary:
             pieces = language.vocabulary.decode(language.encode(token))
             raise RequestError(

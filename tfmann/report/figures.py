@@ -34,10 +34,12 @@ _AVERAGED = 300  # sentences, and the rest of their documents, in such an averag
 # Captions by the name of a figure, with the figure of a paper that it corresponds to.
 _CAPTIONS = {
     "attention": "attention: where each word looked (Collier & Beel 2019, Figure 3)",
+    "previous_sentence": "attention to the sentence before (Jean et al. 2017)",
     "coverage": "coverage: how much of each source word was translated (Tu et al. 2016)",
     "rounds": "rounds of attention, and where each wrote (Meng et al. 2018, Figure 3)",
     "write_head": "write head: its address and the address's parts (Collier & Beel 2019, Figure 4)",
     "read_head": "read head: its address and the address's parts (Collier & Beel 2019, Figure 5)",
+    "steps": "numbers of each step: gates, and how far a memory moves",
     "cache": "cache: the slots that each word matched (Tu et al. 2018, Figure 4)",
     "word_memory": "word memory: its share, and the entries that proposed each word (Grave et al. "
     "2017; Khandelwal et al. 2021; Feng et al. 2017)",

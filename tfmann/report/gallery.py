@@ -14,7 +14,7 @@ from tfmann.report.figures import Tracer
 from tfmann.visualization import image_files, sentence_figures
 
 # The figure that shows most of a cell is the first of these that its trace has.
-_PREFERENCE = ("cache", "rounds", "write_head_0", "read_head_0", "coverage", "attention")
+_PREFERENCE = ("cache", "rounds", "write_head_0", "read_head_0", "coverage", "attention", "steps")
 
 
 def write(
@@ -25,7 +25,7 @@ def write(
     tracer: Tracer,
     log: Callable[[str], None],
 ) -> None:
-    """Writes `CELL.png` for every run.
+    """Writes `CELL.png` for every run, of several with one cell for the first.
 
     Args:
       runs: the cell of each run, by the run's folder.
@@ -33,7 +33,7 @@ def write(
       sentence: its line, from 0; the models are forced to produce its reference.
       folder: is created if missing.
       tracer: runs models.
-      log: receives the name of each file.
+      log: receives the name of each file, and why a run has none.
 
     Raises:
       UserError: there is no such sentence, or a file cannot be written.
@@ -45,13 +45,21 @@ def write(
     documents = [pair.document for pair in text]
     first = int(document_starts(documents)[sentence])
     sentence_figures.make_folder(folder)
+    written: dict[str, str] = {}
     for run, cell in runs.items():
+        if cell in written:
+            log(f"{run} is left out: {written[cell]} has the cell {cell} too")
+            continue
         begin = first if config.cell_spec(cell).reads_documents else sentence
         lines = slice(begin, sentence + 1)
         ids = documents[lines] if begin < sentence else None
         trace = tracer(run, pairs[lines], ids)[-1]
         figures = dict(sentence_figures.sentence_figures(trace, cell))
         path = os.path.join(folder, f"{cell}.png")
-        figure = next(figures[name] for name in _PREFERENCE if name in figures)
-        image_files.save_figure(figure, path)
+        name = next((name for name in _PREFERENCE if name in figures), None)
+        if name is None:
+            log(f"{run} is left out: the cell {cell} has no figure")
+            continue
+        image_files.save_figure(figures[name], path)
+        written[cell] = run
         log(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
@@ -64,7 +64,7 @@ def find_runs(out_dir: str, log: Callable[[str], None]) -> list[OwnRun]:
       UserError: there is none.
     """
     runs = []
-    for path in sorted(Path(out_dir).rglob(HPARAMS)):
+    for path in sorted(_settings_files(out_dir)):
         try:
             run = _read_run(out_dir, path)
         except UserError as error:
@@ -80,6 +80,19 @@ def find_runs(out_dir: str, log: Callable[[str], None]) -> list[OwnRun]:
             "`tfmann train --out_dir` has written"
         )
     return runs
+
+
+def _settings_files(out_dir: str) -> Iterator[Path]:
+    """Yields those of all runs in a folder, also of runs that are links to folders elsewhere."""
+    seen: set[str] = set()
+    for folder, names, files in os.walk(out_dir, followlinks=True):
+        real = os.path.realpath(folder)
+        if real in seen:  # by a link that has led here, or into a circle
+            names.clear()
+        elif HPARAMS in files:
+            yield Path(folder, HPARAMS)
+        seen.add(real)
+        names.sort(key=lambda name: os.path.islink(os.path.join(folder, name)))  # the links last
 
 
 def _read_run(out_dir: str, path: Path) -> OwnRun | None:

@@ -21,7 +21,7 @@ from tfmann.report.figures import Drawing, Tracer
 from tfmann.report.html import render_template
 from tfmann.report.length_chart import length_chart
 from tfmann.report.runs import TranslatedTest, translated_test
-from tfmann.report.sentences import Sentence, choose_sentences, compare_systems
+from tfmann.report.sentences import Sentence, choose_sentences, compare_systems, separator
 
 _PAPERS: Mapping[str, Mapping[str, Table]] = {
     **PAPERS,
@@ -58,6 +58,7 @@ class Examples(NamedTuple):
     title: str
     baseline: str  # title of the first system
     gold: bool  # whether under-translated words are known
+    separator: str  # between the words, or characters, of a translation
     examples: list[Example]
     recency: dict[str, list[Drawing]]  # figures over all sentences, by the system's title
 
@@ -254,4 +255,5 @@ def make_examples(
         for system, by_sentence in drawings.items()
         if figures.ALL_SENTENCES in by_sentence
     }
-    return Examples(anchor, title, test.runs[0].title, test.gold is not None, examples, recency)
+    gold, space = test.gold is not None, separator(test.by_character)
+    return Examples(anchor, title, test.runs[0].title, gold, space, examples, recency)

@@ -14,6 +14,7 @@ from tfmann.data.text_files import iter_documents, iter_lines
 from tfmann.errors import UserError
 from tfmann.evaluation import gold_alignments
 from tfmann.evaluation.alignment import GoldAlignment
+from tfmann.evaluation.bleu import BY_CHARACTER
 from tfmann.papers.records import results_of
 from tfmann.papers.table import Table
 from tfmann.papers.tables import TABLES
@@ -41,6 +42,7 @@ class TranslatedTest(NamedTuple):
     gold: list[GoldAlignment] | None
     lowercase: bool  # the table ignores case
     runs: list[SystemRun]
+    by_character: bool = False  # BLEU is of characters: there are no spaces between words
 
 
 def translated_test(table: Table, folder: str) -> TranslatedTest | None:
@@ -109,6 +111,7 @@ def read_test(settings: Mapping[str, Any], prefix: str) -> TranslatedTest:
         gold_alignments.read(gold, source, references[0]).links if os.path.exists(gold) else None,
         settings["bleu_lowercase"],
         [],
+        settings["bleu_tokenize"] in BY_CHARACTER,
     )
 
 

@@ -89,8 +89,8 @@ def _rows(runs: Sequence[OwnRun]) -> list[list[str]]:
 
 
 def _speed(results: Mapping[str, Any]) -> float | None:
-    seconds = results.get("train_seconds")
-    return results["words"] / seconds if seconds else None
+    words, seconds = results.get("words"), results.get("train_seconds")
+    return words / seconds if words and seconds else None
 
 
 def _formatted(value: float | None, factor: float, digits: int) -> str:
@@ -128,8 +128,10 @@ def _head_charts(runs: Sequence[OwnRun]) -> list[HeadCharts]:
     for head in sorted(names, key=lambda name: (name != "attention", name)):
 
         def sharpness(point: Mapping[str, Any], head: str = head) -> Mapping[str, float] | None:
-            measured = point.get("addresses", {}).get(head)
-            return measured and {title: measured[key] for key, title in _SHARPNESS.items()}
+            measured = point.get("addresses", {}).get(head, {})
+            if not measured.keys() >= _SHARPNESS.keys():  # written by another version
+                return None
+            return {title: measured[key] for key, title in _SHARPNESS.items()}
 
         of_head = _charts(runs, tuple(_SHARPNESS.values()), sharpness)
         charts.append(HeadCharts(head.replace("_", " "), of_head, of_head[0].systems))

@@ -13,13 +13,14 @@ from tfmann.evaluation.gold_alignments import words_of
 from tfmann.report.runs import SystemRun, TranslatedTest
 
 SHORTEST, LONGEST = 4, 18  # words of a reference that is easy to take in
+_CHARACTERS = 2  # of a word, on average, where there are no spaces
 _CONTEXT = 2  # sentences shown before one in a document
 
 SAME, ADDED, MISSING = "same", "added", "missing"
 
 
 class Piece(NamedTuple):
-    """Consecutive words: in both texts (SAME), in the translation alone (ADDED), or MISSING."""
+    """Consecutive words or characters, of both texts or of one: SAME, ADDED to it, or MISSING."""
 
     kind: str
     words: str
@@ -61,11 +62,11 @@ def choose_sentences(test: TranslatedTest, count: int) -> list[int]:
     The first sentences of documents are left out, since a memory cannot show its use there.
     """
     first = set() if test.documents is None else set(document_starts(test.documents).tolist())
-    candidates = [
-        i
-        for i, words in enumerate(words_of(test.references[0]))
-        if SHORTEST <= len(words) <= LONGEST and i not in first
-    ] or list(range(len(test.sources)))
+    size = _CHARACTERS if test.by_character else 1
+    lengths = list(map(len, _units_of(test.references[0], test.by_character)))
+    inside = [i for i in range(len(test.sources)) if i not in first] or sorted(first)
+    medium = [i for i in inside if SHORTEST * size <= lengths[i] <= LONGEST * size]
+    candidates = medium if len(medium) >= count else inside
     varied = [i for i in candidates if len({run.translations[i] for run in test.runs}) > 1]
     candidates = varied if len(varied) >= count else candidates
     count = min(count, len(candidates))
@@ -95,7 +96,8 @@ def _system_output(
     test: TranslatedTest, run: SystemRun, i: int, frequency: Counter[str]
 ) -> SystemOutput:
     text, baseline = run.translations[i], test.runs[0]
-    reference = closest(text, [lines[i] for lines in test.references], test.lowercase)
+    options = test.lowercase, test.by_character
+    reference = closest(text, [lines[i] for lines in test.references], *options)
     under_translated: list[str] = []
     over_translated: list[str] = []
     if test.gold is not None:
@@ -106,44 +108,61 @@ def _system_output(
         over_translated = [source[k] for k in judgement.over]
     to_baseline = None
     if run is not baseline:
-        to_baseline = word_differences(text, baseline.translations[i], test.lowercase)
+        to_baseline = word_differences(text, baseline.translations[i], *options)
     return SystemOutput(
         run.title,
         run.name,
-        word_differences(text, reference, test.lowercase),
+        word_differences(text, reference, *options),
         to_baseline,
         under_translated,
         over_translated,
     )
 
 
-def word_differences(text: str, other: str, lowercase: bool = False) -> list[Piece]:
+def word_differences(
+    text: str, other: str, lowercase: bool = False, by_character: bool = False
+) -> list[Piece]:
     """Returns the words of `text` in order, with the words of `other` that it lacks.
 
     Args:
       text: a translation.
       other: the reference, or a baseline's translation.
       lowercase: words that differ only in case are the same.
+      by_character: compare characters instead: the language has no spaces.
     """
-    words, other_words = words_of([text, other])
+    words, other_words = _units_of([text, other], by_character)
+    space = separator(by_character)
     matcher = SequenceMatcher(None, _keys(other_words, lowercase), _keys(words, lowercase), False)
     pieces = []
     for kind, i, j, k, m in matcher.get_opcodes():
         if kind == "equal":
-            pieces.append(Piece(SAME, " ".join(words[k:m])))
+            pieces.append(Piece(SAME, space.join(words[k:m])))
             continue
         if i < j:
-            pieces.append(Piece(MISSING, " ".join(other_words[i:j])))
+            pieces.append(Piece(MISSING, space.join(other_words[i:j])))
         if k < m:
-            pieces.append(Piece(ADDED, " ".join(words[k:m])))
+            pieces.append(Piece(ADDED, space.join(words[k:m])))
     return pieces
 
 
-def closest(text: str, references: Sequence[str], lowercase: bool = False) -> str:
+def closest(
+    text: str, references: Sequence[str], lowercase: bool = False, by_character: bool = False
+) -> str:
     """Returns the reference that has most in common with a translation."""
-    words, *others = (_keys(words, lowercase) for words in words_of([text, *references]))
+    texts = _units_of([text, *references], by_character)
+    words, *others = (_keys(words, lowercase) for words in texts)
     similarities = [SequenceMatcher(None, other, words, False).ratio() for other in others]
     return references[similarities.index(max(similarities))]
+
+
+def separator(by_character: bool) -> str:
+    """Returns what stands between two pieces."""
+    return "" if by_character else " "
+
+
+def _units_of(lines: Sequence[str], by_character: bool) -> list[list[str]]:
+    """Returns the words of each line, or its characters, the spaces among them."""
+    return [list(line.strip()) for line in lines] if by_character else words_of(lines)
 
 
 def _keys(words: list[str], lowercase: bool) -> list[str]:

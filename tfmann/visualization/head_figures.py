@@ -147,7 +147,8 @@ def timeline(
         if number == 0:
             drawing.word_axis(axes, "x", step_tokens, width)
             drawing.title(axes, title)
-            drawing.colour_bar(figure, axes.images[0])
+            if not panel.curve:
+                drawing.colour_bar(figure, axes.images[0])
         else:
             axes.set_xticks([])
     if boundary:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 import warnings
 from typing import TYPE_CHECKING
 
-from tfmann.errors import UserError
+from tfmann.errors import UserError, print_message
 from tfmann.utils.files import PathLike, atomic_write
 from tfmann.visualization import drawing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_BOX = r"Glyph (\d+) .* missing from"  # matplotlib's warning that it draws a box
+_BOXES: list[str] = []  # the letter of which a message was printed
 
 
 def figure_to_png(figure: Figure) -> bytes:
@@ -40,12 +44,23 @@ def save_figure(figure: Figure, path: PathLike) -> None:
 
 def _render(figure: Figure, image_format: str) -> bytes:
     buffer = io.BytesIO()
-    with warnings.catch_warnings():
-        # A letter that no font has is drawn as a box, which needs no warning at every save.
-        warnings.filterwarnings("ignore", message=r"Glyph .* missing from", category=UserWarning)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.filterwarnings("always", message=_BOX, category=UserWarning)
         figure.savefig(
             buffer, format=image_format, dpi=drawing.DPI, bbox_inches="tight", pad_inches=0.1
         )
+    for warning in caught:
+        letter = re.match(_BOX, str(warning.message))
+        if letter is None:
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
+        elif not _BOXES:  # once, not for every letter of every figure
+            _BOXES.append(chr(int(letter[1])))
+            print_message(
+                f"no installed font has {_BOXES[0]}: it and other letters without one are boxes in "
+                "figures; install a font that has them, such as Noto Sans CJK"
+            )
     figure.clear()
     if "matplotlib.pyplot" in sys.modules:  # only pyplot keeps track of its figures
         sys.modules["matplotlib.pyplot"].close(figure)

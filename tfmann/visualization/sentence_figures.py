@@ -19,6 +19,7 @@ from tfmann.visualization import (
     head_figures,
     image_files,
     round_figures,
+    step_figures,
     word_memory_figures,
 )
 
@@ -28,27 +29,36 @@ if TYPE_CHECKING:
     from tfmann.evaluation.trace import Trace
 
 
-_NAMES = "attention|coverage|rounds|(read|write)_head_[0-9]+|cache|word_memory"
+_NAMES = (
+    "attention|previous_sentence|coverage|rounds|(read|write)_head_[0-9]+|steps|cache|word_memory"
+)
 
 
 def sentence_figures(trace: Trace, title: str = "") -> Iterator[tuple[str, Figure]]:
     """Yields the figures of a trace, each with a name for its file.
 
-    These are `attention`; `coverage` for a cell that has one; `rounds` for a cell that rewrites
-    source keys; one for each head, with the name that it has in `trace.heads`; `cache` and
+    These are `attention`; `previous_sentence`, the attention to it; `coverage` for a cell that has
+    one; `rounds` for a cell that rewrites source keys; one for each head, with the name that it has
+    in `trace.heads`; `steps`, numbers of each step that belong to no head; `cache` and
     `word_memory`, unless they were empty.
     """
-    if "alignments" in trace:
-        words = trace.source_tokens, trace.tokens
-        yield (
-            "attention",
-            attention_figures.attention_figure(trace["alignments"], *words, title=title),
-        )
+    for name, weights, words in (
+        ("attention", "alignments", trace.source_tokens),
+        ("previous_sentence", "previous_alignments", trace.previous_tokens),
+    ):
+        if weights in trace and words:
+            yield (
+                name,
+                attention_figures.attention_figure(trace[weights], words, trace.tokens, title),
+            )
     if "coverage" in trace:
         yield "coverage", coverage_figures.coverage_figure(trace, title)
     if trace.rounds:
         yield "rounds", round_figures.rounds_figure(trace, title)
     yield from head_figures.head_figures(trace, title)
+    steps = step_figures.steps_figure(trace, title)
+    if steps is not None:
+        yield "steps", steps
     cache = cache_figures.cache_figure(trace, title)
     if cache is not None:
         yield "cache", cache

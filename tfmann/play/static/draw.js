@@ -319,6 +319,8 @@ export function chips({ words, weights, notes, gate, empty, label, colors }) {
   return root;
 }
 
+const LARGEST_SIDE = 16000; // pixels: browsers give no picture of a larger canvas
+
 export function saveAs(figure, name, kind, background) {
   const copy = figure.cloneNode(true);
   const { width, height } = figure.viewBox.baseVal;
@@ -329,10 +331,11 @@ export function saveAs(figure, name, kind, background) {
   const picture = new Image();
   picture.onload = () => {
     const canvas = document.createElement("canvas");
-    canvas.width = 2 * width;
-    canvas.height = 2 * height;
+    const scale = Math.min(2, LARGEST_SIDE / Math.max(width, height));
+    canvas.width = scale * width;
+    canvas.height = scale * height;
     const context = canvas.getContext("2d");
-    context.scale(2, 2);
+    context.scale(scale, scale);
     context.drawImage(picture, 0, 0);
     canvas.toBlob((blob) => download(blob, `${name}.png`), "image/png");
     URL.revokeObjectURL(picture.src);
