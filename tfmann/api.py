@@ -341,13 +341,23 @@ def _folder(path: Any) -> str:
     return os.fspath(path)
 
 
-def _restore(model: Seq2Seq, out_dir: str, ckpt: str | None, log: Callable[[str], None]) -> str:
-    folder = checkpoint.existing_folder(ckpt or os.path.join(out_dir, BEST), log)
+def _read_weights(folder: str, log: Callable[[str], None]) -> tuple[str, dict[str, np.ndarray]]:
+    """Reads the weights of a checkpoint; twice if a run that trains is just replacing it."""
+    existing = checkpoint.existing_folder(folder, log)
     try:
-        arrays = checkpoint.read_arrays(folder)
+        return existing, checkpoint.read_arrays(existing)
+    except checkpoint.Unreadable:
+        existing = checkpoint.existing_folder(folder, log)
+        return existing, checkpoint.read_arrays(existing)
+
+
+def _restore(model: Seq2Seq, out_dir: str, ckpt: str | None, log: Callable[[str], None]) -> str:
+    try:
+        folder, arrays = _read_weights(ckpt or os.path.join(out_dir, BEST), log)
     except checkpoint.Unreadable as error:
         if ckpt is not None:
             raise
+        folder = checkpoint.existing_folder(os.path.join(out_dir, BEST), lambda _: None)
         latest = checkpoint_series.latest(os.path.join(out_dir, CHECKPOINTS), log)
         if latest is None:
             state = "intact checkpoint" if os.path.exists(folder) else "checkpoint yet"

@@ -119,7 +119,7 @@ def test_a_run_that_ends_between_two_evaluations_evaluates_its_last_weights(
     results = json.loads((tmp_path / "results.json").read_text())
     assert [point["step"] for point in results["history"]] == [2, 3] and results["steps"] == 3
     state = checkpoint.read_state(str(tmp_path / "checkpoints" / "step-00000003"))
-    assert "between" not in state and len(state["history"]) == 2
+    assert not state["between"] and len(state["history"]) == 2
     weights = [
         checkpoint.read_arrays(str(tmp_path / "checkpoints" / f"step-0000000{step}"))
         for step in (2, 3)
@@ -186,7 +186,7 @@ def test_an_evaluation_that_fails_loses_no_update(small_data, tmp_path, monkeypa
     assert updates == [0, 1, 2, 3, 4]
     results = json.loads((tmp_path / "results.json").read_text())
     assert [point["step"] for point in results["history"]] == [2, 4, 5]
-    assert "between" not in checkpoint.read_state(str(tmp_path / "checkpoints" / "step-00000004"))
+    assert not checkpoint.read_state(str(tmp_path / "checkpoints" / "step-00000004"))["between"]
 
 
 def test_evaluations_may_be_greedy_and_of_the_first_sentences(small_data, tmp_path, monkeypatch):

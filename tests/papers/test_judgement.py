@@ -47,7 +47,7 @@ def test_a_claim_of_a_higher_score_is_judged_over_the_seeds(ours, spread, expect
         ("no gain", [10.0, 10.1, 10.2], 0.0, HOLDS),
         ("no gain", [5.0, 5.1, 5.2], 0.0, HOLDS),
         ("no gain", [11.5, 11.6, 11.7], 0.0, FAILS),
-        ("no gain", [15.0, 15.0, 15.0], 0.1, FAILS),
+        ("no gain", [15.0, 15.1, 15.2], 0.1, FAILS),
         ("no gain", [13.2, 8.3, 10.4], 0.1, INCONCLUSIVE),  # significant in both directions
         ("no gain", [10.0], 0.0, INCONCLUSIVE),
     ],
@@ -112,6 +112,12 @@ def test_an_inconclusive_verdict_has_the_first_thing_in_its_way():
     records[0]["hparams"] = {**records[0]["hparams"], "head_scale": 0.5}
     (verdict,) = judge_claim(claim(), records)
     assert verdict.obstacle == judgement.OTHER
+
+
+def test_equal_seeds_prove_nothing_whatever_the_sentences_say():
+    (verdict,) = judge_claim(claim(), runs([12.0] * 3, [10.0] * 3, spread=0.1))
+    assert (verdict.status, verdict.obstacle) == (INCONCLUSIVE, judgement.OTHER)
+    assert verdict.evidence.startswith("all seeds differ by the same amount")
 
 
 @pytest.mark.parametrize("expect", ["alike", "no gain"])

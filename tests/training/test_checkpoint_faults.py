@@ -91,6 +91,9 @@ def test_killed_at_any_call_while_saving(older, newer, tmp_path):
 def test_killed_between_the_renames(tmp_path):
     folder = write(tmp_path, 7)
     folder.rename(f"{folder}.old")
+    # to a reader, the run may be about to give its name to the next one
+    assert checkpoint_series.latest(str(tmp_path)) == f"{folder}.old"
+    assert checkpoint_series.steps(str(tmp_path)) == [7]  # as the run itself looks for them
     assert checkpoint_series.latest(str(tmp_path)) == str(folder)
     assert is_checkpoint_of(folder, 7)
     shutil.copytree(folder, f"{folder}.old")  # killed after the second one

@@ -1,5 +1,7 @@
 """Learning rates and updates of the weights against the oracles, clipping included."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -7,7 +9,7 @@ from helpers import small_models
 from oracles import objective
 
 from tfmann.config import HParams
-from tfmann.training import trainer
+from tfmann.training import checkpoint, trainer
 from tfmann.training.objective import sum_loss
 from tfmann.training.optimizer import learning_rate
 from tfmann.training.train_state import TrainState
@@ -110,6 +112,23 @@ def test_a_run_that_ends_where_the_rate_is_halved_goes_on_with_the_lower_rate():
     run, log = TrainState(step=7, stale_evaluations=4), []
     trainer._halve_rate(h, run, log.append)
     assert run.rate_halvings == 1 and not log, "the run has ended, unless it is given more patience"
+
+
+def test_an_evaluation_writes_one_checkpoint_which_has_what_it_found(tmp_path, monkeypatch):
+    written, shown = [], []
+    write = checkpoint.write
+    monkeypatch.setattr(checkpoint, "write", lambda *args: (written.append(args), write(*args)))
+    h = HParams(decay_scheme="plateau", plateau_patience=1)
+    learner = SimpleNamespace(
+        hparams=h, workers=SimpleNamespace(chief=True, broadcast=float), cache_arrays=dict,
+        weight_arrays=lambda: {"a": np.zeros(2)}, optimizer_arrays=lambda: {"m": np.ones(2)},
+    )  # fmt: skip
+    hooks = trainer.Hooks(print, None, lambda state: 3.0, None, shown.append)
+    state = TrainState(step=2, best_bleu=4.0, best_step=1)
+    trainer._evaluate_saved(learner, state, str(tmp_path), hooks)
+    saved = checkpoint.read_state(str(tmp_path / "step-00000002"))
+    assert len(written) == 1 and written[0][3]["between"] and not saved["between"]
+    assert (saved["stale_evaluations"], saved["rate_halvings"], shown) == (1, 1, [2])
 
 
 def test_a_checkpoint_from_before_the_plateau_is_read():

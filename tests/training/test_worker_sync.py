@@ -287,10 +287,8 @@ def test_the_manifest_for_kubernetes_is_right(tmp_path):
 def test_a_worker_evaluates_the_last_weights_if_the_chief_does(monkeypatch, is_evaluated):
     """It has no history of its own, and as many exchanges as the chief."""
     calls = []
-    monkeypatch.setattr(trainer, "_evaluate", lambda *_: calls.append("evaluate"))
-    monkeypatch.setattr(trainer, "save", lambda *_: calls.append("save"))
+    monkeypatch.setattr(trainer, "_evaluate_saved", lambda *_: calls.append("evaluate"))
     chief_says = SimpleNamespace(chief=False, reduce_any=lambda own: own or not is_evaluated)
     train_step = SimpleNamespace(workers=chief_says, hparams=SimpleNamespace(num_train_steps=4))
-    hooks = SimpleNamespace(show=lambda step: calls.append(step))
-    trainer._end(train_step, TrainState(step=4, best_step=4), "root", hooks)
-    assert calls == ([] if is_evaluated else ["evaluate", "save", 4])
+    trainer._end(train_step, TrainState(step=4, best_step=4), "root", SimpleNamespace())
+    assert calls == ([] if is_evaluated else ["evaluate"])

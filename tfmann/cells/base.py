@@ -19,6 +19,12 @@ from tfmann.config import HParams
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.layers.initializers import VariableFactory
 
+if not hasattr(tf.keras.layers, "AbstractRNNCell"):
+    raise ImportError(
+        "the cells are layers of Keras 2, and tf.keras is Keras 3 here: import tfmann before "
+        "tf.keras is used, or set TF_USE_LEGACY_KERAS=1"
+    )
+
 
 class EncoderOutput(NamedTuple):
     """The encoded source, which the decoder reads; nothing writes to it."""

@@ -200,7 +200,8 @@ class TransformerCell(DecoderCell):
 
     Unlike the paper: no dropout of attention weights, because masks are drawn before the loop; and
     self-attention sees the last W words, because every state must have the same shape. W is by
-    default the length of the longest training target, so that in training every word is seen.
+    default the length of the longest training target, so that in training every word is seen,
+    unless `bpe_dropout` makes targets longer.
     """
 
     def __init__(self, hparams: HParams, annotation_width: int, weights: VariableFactory):

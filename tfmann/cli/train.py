@@ -79,6 +79,7 @@ class TrainingSession:
         self.hparams, self.folder, self.log = hparams, folder, folder.log
         self.workers = workers
         workers.require_same("settings", hparams.as_dict())
+        workers.require_same("number of devices", workers.replicas)
         require_trainable(hparams)
         with workers.chief_first():
             self.languages = run_vocabularies.load_or_build(hparams, folder.root, self.log)

@@ -59,16 +59,18 @@ class Estimate(NamedTuple):
       mean: over the seeds.
       error: standard error of the mean.
       freedom: degrees of freedom of the error; 0 if it is unknown.
+      seeds_differ: by more or less than each other.
     """
 
     mean: float
     error: float
     freedom: int
+    seeds_differ: bool = True
 
     @property
     def is_testable(self) -> bool:
         """True if seeds differ; one seed, or equal ones, do not show how far another may be."""
-        return self.freedom > 0 and self.error > 0
+        return self.freedom > 0 and self.error > 0 and self.seeds_differ
 
 
 def estimate(
@@ -95,7 +97,8 @@ def estimate(
     if units is not None:
         sentence_variance *= units / (units - 1)  # that of resamples is smaller by this
         freedom = min(freedom, units - 1)
-    return Estimate(float(values.mean()), math.sqrt(seed_variance + sentence_variance), freedom)
+    error = math.sqrt(seed_variance + sentence_variance)
+    return Estimate(float(values.mean()), error, freedom, seed_variance > 0)
 
 
 def sentence_variance(resampled: np.ndarray) -> float:

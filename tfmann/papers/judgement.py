@@ -179,7 +179,9 @@ def _settle(case: _Case, estimate: verdicts.Estimate, gaps: Iterable[str] = ()) 
       estimate: of its mean.
       gaps: what its statistics lack to prove anything; '' for nothing.
     """
-    reasons = [_ONE_SEED] * (estimate.freedom == 0) + [_EQUAL_SEEDS] * (estimate.error == 0)
+    reasons = []
+    if not estimate.is_testable:
+        reasons = [_EQUAL_SEEDS if estimate.freedom else _ONE_SEED]
     reasons += [*filter(None, gaps), *case.conditions.reservations]
     if not reasons:
         return case

@@ -12,7 +12,7 @@ import numpy as np
 
 from tfmann.training.checkpoint import Unreadable, existing_folder, read_arrays, read_state, write
 from tfmann.training.checkpoint_state import problem_with_continuing
-from tfmann.utils.run_folder import STEP
+from tfmann.utils.run_folder import STEP, present_folder
 
 
 def step_folder(root: str, step: int) -> str:
@@ -20,21 +20,25 @@ def step_folder(root: str, step: int) -> str:
     return os.path.join(root, f"step-{step:08d}")
 
 
-def steps(root: str) -> list[int]:
+def steps(root: str, repair: bool = True) -> list[int]:
     """Lists the steps that have a checkpoint below `root`, ascending.
 
-    An `.old` whose replacement a kill has prevented gets its name back first.
+    Args:
+      root: the folder of the checkpoints.
+      repair: give an `.old` whose replacement a kill has prevented its name back. Only the run
+        itself may do so: others list its step, for it may be about to be replaced.
     """
     if not os.path.isdir(root):
         return []
-    for name in os.listdir(root):
+    for name in os.listdir(root) if repair else ():
         old = os.path.join(root, name)
         target = old.removesuffix(".old")
         if target != old and not os.path.exists(target):
             with contextlib.suppress(OSError):  # the folder may be read-only
                 os.rename(old, target)
-    matches = (STEP.fullmatch(name) for name in os.listdir(root))
-    return sorted(int(match.group(1)) for match in matches if match)
+    suffix = "" if repair else ".old"
+    matches = (STEP.fullmatch(name.removesuffix(suffix)) for name in os.listdir(root))
+    return sorted({int(match.group(1)) for match in matches if match})
 
 
 def latest(root: str, log: Callable[[str], None] = print, to_continue: bool = False) -> str | None:
@@ -48,9 +52,9 @@ def latest(root: str, log: Callable[[str], None] = print, to_continue: bool = Fa
     Raises:
       Unreadable: there are checkpoints, but none can be read.
     """
-    existing = steps(root)
+    existing = steps(root, repair=to_continue)
     for step in reversed(existing):
-        folder = step_folder(root, step)
+        folder = present_folder(step_folder(root, step))
         try:
             state = read_state(folder)
             problem = problem_with_continuing(state, step) if to_continue else None

@@ -87,8 +87,7 @@ def train(
     with catch_stop_signals() as stop, bar:
         if state.step and due(evaluate_every) and _evaluation_was_killed(state, workers):
             _evaluate_saved(train_step, state, root, hooks)
-            save(train_step, state, root)
-            hooks.show(state.step)
+            meter.reset()  # its seconds are of updates
         batches = prefetch(data.batches(state.position))
         while not has_ended(h, state):
             batch, state.position = next(batches)
@@ -106,11 +105,9 @@ def train(
                 _report(h, state, meter, hooks, bar)
             if due(evaluate_every):
                 _evaluate_saved(train_step, state, root, hooks)
-            saving = due(evaluate_every) or due(save_every)
-            if saving or stopping:
-                save(train_step, state, root, between=not saving)
-                if due(evaluate_every):
-                    hooks.show(state.step)
+            elif due(save_every) or stopping:
+                save(train_step, state, root, between=not due(save_every))
+            if due(evaluate_every) or due(save_every) or stopping:
                 meter.reset()
                 # waits for all workers, so that none ends before the chief has saved
                 if workers.reduce_any(bool(stop)):
@@ -129,9 +126,7 @@ def _end(train_step: TrainStep, state: TrainState, root: str, hooks: Hooks) -> N
     """
     last, workers = train_step.hparams.num_train_steps, train_step.workers
     if workers.reduce_any(workers.chief and not is_evaluated(state)):  # others have no history
-        _evaluate(train_step, state, hooks)
-        save(train_step, state, root)
-        hooks.show(state.step)
+        _evaluate_saved(train_step, state, root, hooks)
     if state.step > last:
         hooks.log(f"the run has made {state.step} updates, more than num_train_steps={last}")
     elif state.step < last:
@@ -202,7 +197,7 @@ def _write(train_step: TrainStep, state: TrainState, root: str, between: bool) -
 def _evaluate_saved(train_step: TrainStep, state: TrainState, root: str, hooks: Hooks) -> None:
     """Saves a step, so that an evaluation that is killed loses no update, and evaluates it.
 
-    Older checkpoints stay: weights with which the loss on dev is not finite are removed.
+    Older checkpoints stay until then: weights with which the loss on dev is not finite are removed.
     """
     _write(train_step, state, root, between=True)
     try:
@@ -211,6 +206,11 @@ def _evaluate_saved(train_step: TrainStep, state: TrainState, root: str, hooks: 
         shutil.rmtree(checkpoint_series.step_folder(root, state.step), ignore_errors=True)
         raise diverged(error.subject, state.step, root) from None
     _halve_rate(train_step.hparams, state, hooks.log)
+    if train_step.workers.chief:  # what was evaluated is the same: only the state has changed
+        folder = checkpoint_series.step_folder(root, state.step)
+        checkpoint.write_state(folder, {**state.as_dict(), "between": False})
+        remove_old_checkpoints(train_step.hparams, root, state.step)
+    hooks.show(state.step)
 
 
 def _evaluate(train_step: TrainStep, state: TrainState, hooks: Hooks) -> None:
