@@ -136,7 +136,7 @@ def test_a_missing_file_is_named(files, tmp_path):
 def test_a_pipe_is_no_memory(files, tmp_path):
     """A pipe is read once: the check of its lines would leave nothing for the memory."""
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UserError, match="pipe is no file that can be read more than once"):
+    with pytest.raises(UserError, match="pipe is a pipe, and a memory is read more than once"):
         memory_files.require(settings(f"{files[0]},{tmp_path / 'pipe'}"))
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from helpers import small_models, translations
 
+from tfmann.cells.diagnostics import EVERYTHING
 from tfmann.data.documents import exchange_documents
 from tfmann.decoding.document_history import other_history, reference_history
 from tfmann.decoding.translator_choice import make_translator
@@ -153,3 +154,15 @@ def test_what_cannot_be_exchanged_is_refused():
     for remembered, message in (([True], "line 2 has no entry"), ([True] * 3, "more entries")):
         with pytest.raises(UserError, match=f"{message} in remembered"):
             system.force([("a3", "b3"), ("a4", "b4")], remembered=remembered)
+
+
+@pytest.mark.parametrize("name", ["previous", "cache"])
+def test_a_forced_pair_knows_the_words_of_the_sentence_before(name):
+    pairs = list(zip(LINES[:2], REFERENCES))
+    first, second = translator(name).force(pairs, EVERYTHING, [0, 0])
+    if name == "cache":
+        assert not first.previous_tokens and not second.previous_tokens
+        return
+    assert first.previous_tokens == ()
+    assert second.previous_tokens == [*LINES[0].split(), "</s>"]
+    assert second.diagnostics["previous_alignments"].shape[1] == len(second.previous_tokens)

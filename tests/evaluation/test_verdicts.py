@@ -51,16 +51,16 @@ def test_student_s_tail_is_the_integral(t, freedom):
 @pytest.mark.parametrize("freedom", [1, 2, 9, 30])
 def test_an_interval_leaves_half_of_the_level_on_either_side(freedom):
     reach = 0.3 * oracle.quantile(0.025, freedom)
-    assert verdicts.interval(Estimate(1.0, 0.3, freedom)) == pytest.approx(
+    assert verdicts.interval(Estimate(1.0, 0.3, freedom, True)) == pytest.approx(
         (1.0 - reach, 1.0 + reach), rel=1e-4
     )
-    assert verdicts.interval(Estimate(1.0, math.inf, 0)) == (-math.inf, math.inf)
+    assert verdicts.interval(Estimate(1.0, math.inf, 0, False)) == (-math.inf, math.inf)
 
 
 @pytest.mark.parametrize("mean", [-0.9, -0.2, 0.0, 0.3, 0.6, 1.4])
 @pytest.mark.parametrize(("error", "freedom"), [(0.05, 2), (0.2, 3), (0.15, 40)])
 def test_equivalence_is_an_interval_within_the_margins(mean, error, freedom):
-    p = verdicts.p_inside(Estimate(mean, error, freedom), -0.7, 0.7)
+    p = verdicts.p_inside(Estimate(mean, error, freedom, error > 0), -0.7, 0.7)
     for level in (0.01, 0.05):
         expected = oracle.equivalent(mean, error, freedom, -0.7, 0.7, level)
         assert (p < level) == expected
@@ -79,7 +79,7 @@ def test_holm_rejects_what_the_procedure_rejects():
 
 def verdict_of(expect, mean, error=0.1, freedom=2, margin=0.7):
     low, high = verdicts.bounds(expect, margin)
-    estimate = Estimate(mean, error, freedom)
+    estimate = Estimate(mean, error, freedom, error > 0)
     return verdicts.verdict(
         verdicts.p_inside(estimate, low, high), verdicts.p_outside(estimate, low, high)
     )

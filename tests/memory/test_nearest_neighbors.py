@@ -116,12 +116,17 @@ def test_distances_are_exact_where_vectors_are_equal_and_never_negative():
 
 
 def test_a_sentence_of_the_memory_is_at_no_distance_at_all():
-    """By |q|^2 - 2 q.k + |k|^2 alone it would be at one of up to about a thousandth."""
+    """By |q|^2 - 2 q.k + |k|^2 alone it would be at one of up to about a thousandth.
+
+    So an entry that is nearly the same can come first among those that are found.
+    """
     vectors = tf.constant(STREAM.normal(scale=9.0, size=[2, 40, 64]), tf.float32)
     words = tf.constant(STREAM.integers(3, 9, [2, 40]), tf.int32)
-    distances, found = nearest_neighbors.nearest(vectors, vectors, words, 3)
+    keys = tf.concat([vectors + 1e-4, vectors], axis=1)
+    distances, found = nearest_neighbors.nearest(vectors, keys, tf.tile(words, [1, 2]), 3)
     np.testing.assert_array_equal(distances[..., 0], np.zeros([2, 40]))
     np.testing.assert_array_equal(found[..., 0], words)
+    assert np.all(np.diff(distances, axis=-1) >= 0)
 
 
 def test_signatures_take_what_is_made():

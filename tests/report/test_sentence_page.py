@@ -94,7 +94,7 @@ def test_its_own_translation_has_the_subwords_that_the_model_chose(tmp_path, mon
         (["--sentence=a", "--neural_cache_theta=1"], 2, "no effect without neural_cache_size"),
         (["--sentence=a", "--sentence=b", "--reference=c"], 2, "2 --sentence and 1 --reference"),
         (["--sentence=a", "--n_best=0"], 2, "--n_best=0"),
-        (["--sentence=a", "--n_best=99"], 2, "--n_best=99: expected 1 to 3, the hypotheses of"),
+        (["--sentence=a", "--n_best=99"], 2, "--n_best=99: expected 1 to 3, as many as this model"),
         (["--sentence=a", "--sentence=  "], 1, "sentence 2 is blank"),
     ],
 )

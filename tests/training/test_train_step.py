@@ -9,11 +9,12 @@ from helpers import replicas, small_models
 from helpers.updates import ATOL, BATCHES, CASES, poison
 
 from tfmann.data.batching import shard_batch
+from tfmann.errors import UsageError
 from tfmann.layers.dropout import DropoutMasks
 from tfmann.layers.initializers import VariableFactory
 from tfmann.training import checkpoint
 from tfmann.training.objective import Loss
-from tfmann.training.train_step import TrainStep
+from tfmann.training.train_step import TrainStep, require_trainable
 
 WITH_DROPOUT = {"dropout": 0.5, "optimizer": "adam"}
 
@@ -234,3 +235,19 @@ def test_bfloat16_makes_nearly_the_same_updates():
     for name, value in exact.items():
         error = np.linalg.norm(rounded[name] - value)
         assert error < 0.02 * np.linalg.norm(value) + 1e-3, name
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"gradient_accumulation": 3, "batch_size": 2}, "=3 cuts a batch into more parts than"),
+        ({"avg_ckpts": True, "num_keep_ckpts": 1}, "avg_ckpts needs several checkpoints"),
+        ({"label_smoothing": 1.0}, "label_smoothing=1 leaves nothing to the words"),
+        ({"adadelta_rho": 1.0}, "adadelta_rho=1 forgets nothing"),
+        ({"adadelta_epsilon": 0.0}, "Keras would take 1e-7"),
+    ],
+)
+def test_values_that_do_nothing_are_refused_in_training_alone(changes, words):
+    settings = small_models.hparams("luong", **changes)  # those of a trained run may be read
+    with pytest.raises(UsageError, match=words):
+        require_trainable(settings)

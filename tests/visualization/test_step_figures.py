@@ -22,8 +22,11 @@ PREVIOUS = ["a", "longer", "sentence", "was", "here", "</s>"]
 
 def test_numbers_of_a_step_are_curves_below_weights_of_source_words():
     trace = trace_of(
-        summary_gate=(1,), my_gate=(1,), my_weights=(len(SOURCE),), my_vector=(9,), matrix=(1, 4)
-    )
+        summary_gate=(1,), my_gate=(1,), my_weights=(len(SOURCE),), my_vector=(9,), matrix=(1, 4),
+        as_wide=(len(SOURCE),),
+    )  # fmt: skip
+    trace["my_weights"][:] /= trace["my_weights"].sum(axis=-1, keepdims=True)
+    trace["as_wide"][0, 0] = -1.0  # a vector, and no weights
     panels = step_panels(trace)
     assert [panel.label for panel in panels] == ["my weights", "summary gate", "my gate"]
     assert panels[0].rows == SOURCE and [panel.curve for panel in panels] == [False, True, True]

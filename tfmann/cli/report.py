@@ -170,8 +170,9 @@ def _sentence(args: argparse.Namespace) -> None:
     memory_files.require(hparams)
     most = hparams.beam_width if hparams.infer_mode == "beam_search" else 1
     if args.n_best is not None and not 1 <= args.n_best <= most:
+        expected = f"1 to {most}" if most > 1 else "1"
         raise UsageError(
-            f"--n_best={args.n_best}: expected 1 to {most}, the hypotheses of this model's search"
+            f"--n_best={args.n_best}: expected {expected}, as many as this model's search finds"
         )
 
     import_tensorflow()

@@ -176,15 +176,6 @@ def _rules_of_training(h: AllSettings) -> Rules:
             "gradient_accumulation would cut up: set it to 1",
         ),
         (
-            h.batch_type == "sentences" and h.gradient_accumulation > h.batch_size,
-            f"gradient_accumulation={h.gradient_accumulation} cuts a batch into more parts than "
-            f"its batch_size={h.batch_size} sentences: expected at most as many",
-        ),
-        (
-            h.avg_ckpts and h.num_keep_ckpts == 1,
-            "avg_ckpts needs several checkpoints: set num_keep_ckpts to 2 or more",
-        ),
-        (
             h.num_sampled_softmax and h.label_smoothing,
             "label_smoothing spreads probability over the whole vocabulary, but "
             f"num_sampled_softmax={h.num_sampled_softmax} scores only a sample of it: set one of "

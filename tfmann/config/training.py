@@ -52,8 +52,8 @@ class OptimizerSettings(Settings):
         "adadelta, 0.001 of adam.",
         minimum=0.0,
     )
-    adadelta_rho: float = field(0.95, "AdaDelta's decay.", minimum=0.0, below=1.0)
-    adadelta_epsilon: float = field(1e-6, "AdaDelta's epsilon.", minimum=1e-30)
+    adadelta_rho: float = field(0.95, "AdaDelta's decay.", minimum=0.0, maximum=1.0)
+    adadelta_epsilon: float = field(1e-6, "AdaDelta's epsilon.", minimum=0.0)
     warmup_steps: int = field(0, "Warm-up length, in steps.", minimum=0)
     warmup_scheme: str = field(
         "t2t",
@@ -125,7 +125,7 @@ class UpdateSettings(Settings):
         below=1.0,
     )
     label_smoothing: float = field(
-        0.0, "Probability mass spread evenly over all words.", minimum=0.0, below=1.0
+        0.0, "Probability mass spread evenly over all words.", minimum=0.0, maximum=1.0
     )
     num_sampled_softmax: int = field(
         0,

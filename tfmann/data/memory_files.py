@@ -7,6 +7,7 @@ them; the second a file that `tfmann memorize` made.
 from __future__ import annotations
 
 import os
+import stat
 
 from tfmann.config import SearchSettings
 from tfmann.data import datastore_record, meta_network_file
@@ -70,10 +71,10 @@ def require(hparams: SearchSettings) -> None:
     else:
         files = file_pair(setting)
         for path in files:
-            if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+            if os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode):
                 raise UserError(
-                    f"translation_memory: {path} is no file that can be read more than once, as a "
-                    "memory is: write the text to a file first"
+                    f"translation_memory: {path} is a pipe, and a memory is read more than once: "
+                    "write the text to a file first"
                 )
         require_parallel(*files)
     if hparams.translation_memory_adaptive:

@@ -106,8 +106,8 @@ def hits(query: Sequence[int], index: Index, count: int, limit: int) -> np.ndarr
 def _least_hit(scores: np.ndarray, limit: int) -> float:
     """Returns a score that at least `limit` scores reach, often not much below the last of these.
 
-    It is found among the greatest scores of blocks, which are fewer numbers: of 500,000 sentences
-    the hits take half the time.
+    It is found among the greatest scores of blocks, which are fewer numbers: with 500,000
+    sentences, finding the hits takes half the time.
     """
     blocks = scores[: len(scores) // _BLOCK * _BLOCK].reshape(-1, _BLOCK)
     if len(blocks) <= limit:

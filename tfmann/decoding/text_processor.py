@@ -317,12 +317,12 @@ class TextProcessor:
             arrays["alignments"] = arrays["alignments"][:, :width]
         words = log_probs[:steps]
         source_steps = width if source_diagnostics else 0
-        forced = Forced(float(words.sum()), source_tokens, tokens, words, arrays, source_steps)
-        previous = line.history[-1] if line.history else None
-        if previous is None:
-            return forced
-        vocabulary = self.languages.source.vocabulary
-        return forced._replace(previous_tokens=[*vocabulary.decode(previous), EOS])
+        ids = line.history[-1] if line.history else None
+        previous = () if ids is None else [*self.languages.source.vocabulary.decode(ids), EOS]
+        return Forced(
+            float(words.sum()), source_tokens, tokens, words, arrays, source_steps,
+            previous_tokens=previous,
+        )  # fmt: skip
 
     def slots(self, words: np.ndarray, written: np.ndarray) -> Slots:
         """Returns the slots of ids `[I]` and times of writing `[I]`, below 0 if empty."""

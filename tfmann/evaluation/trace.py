@@ -30,7 +30,7 @@ class Trace(Mapping[str, np.ndarray]):
       source_tokens: S tokens, as the model saw them.
       tokens: T target tokens.
       previous_tokens: those of the source sentence before, with `</s>`, which `previous_alignments`
-        are over; empty if there is none, or if the model does not read it.
+        of the cell `previous` are over; empty if there is none, or if the model does not read it.
       boundary: the first step of the target phase, S or 0.
       slots: the contents of the cache at the beginning of the sentence, in the order of
         `cache_match`; None for a model without a cache.

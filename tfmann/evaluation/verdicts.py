@@ -59,18 +59,18 @@ class Estimate(NamedTuple):
       mean: over the seeds.
       error: standard error of the mean.
       freedom: degrees of freedom of the error; 0 if it is unknown.
-      seeds_differ: by more or less than each other.
+      seeds_differ: whether not all seeds have the same difference.
     """
 
     mean: float
     error: float
     freedom: int
-    seeds_differ: bool = True
+    seeds_differ: bool
 
     @property
     def is_testable(self) -> bool:
         """True if seeds differ; one seed, or equal ones, do not show how far another may be."""
-        return self.freedom > 0 and self.error > 0 and self.seeds_differ
+        return self.freedom > 0 and self.seeds_differ
 
 
 def estimate(
@@ -90,7 +90,7 @@ def estimate(
     values = np.asarray(differences, dtype=np.float64)
     seeds = len(values)
     if seeds < 2:
-        return Estimate(float(values.mean()), math.inf, 0)
+        return Estimate(float(values.mean()), math.inf, 0, False)
     # Shifted by the first value, so that equal values have a variance of exactly 0.
     seed_variance = float((values - values[0]).var(ddof=1)) / seeds
     freedom = seeds - 1

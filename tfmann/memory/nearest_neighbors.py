@@ -92,15 +92,17 @@ def nearest_places(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns the distances of the entries that `nearest` finds and their indices, `[B, n, k]`.
 
-    A sentence of the memory is at a distance of 0, of which `squared_distances` would make a random
-    small number, and that of the least 1 - lambda.
+    `squared_distances` finds the entries, with rounding errors of up to about a thousandth. Then
+    their distances are computed exactly: 1 - lambda is the least of them divided by tau.
     """
     distances = squared_distances(queries, keys)  # [B, n, M]
     distances = tf.where((words != NO_WORD)[:, None], distances, _FAR)
     places = tf.math.top_k(-distances, count).indices
     exact = tf.gather(keys, places, batch_dims=1) - queries[:, :, None]  # [B, n, k, R]
     is_entry = tf.gather(words, places, batch_dims=1) != NO_WORD
-    return tf.where(is_entry, tf.reduce_sum(tf.square(exact), axis=-1), _FAR), places
+    distances = tf.where(is_entry, tf.reduce_sum(tf.square(exact), axis=-1), _FAR)
+    order = tf.argsort(distances, stable=True)
+    return tf.gather(distances, order, batch_dims=2), tf.gather(places, order, batch_dims=2)
 
 
 def squared_distances(queries: tf.Tensor, keys: tf.Tensor) -> tf.Tensor:

@@ -147,7 +147,8 @@ def _cache_key(test: TranslatedTest, run: SystemRun, numbers: Sequence[int]) -> 
     lines, ids = _traced_lines(test, run, numbers)
     texts = [(test.sources[i], run.translations[i]) for i in lines]
     contents = [
-        __version__, files, _memory_state(run.folder), run.title, list(numbers), lines, ids, texts
+        __version__, files, _memory_state(run.folder), run.title, list(numbers), lines, ids, texts,
+        list(_CAPTIONS),
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
 

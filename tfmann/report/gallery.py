@@ -25,7 +25,7 @@ def write(
     tracer: Tracer,
     log: Callable[[str], None],
 ) -> None:
-    """Writes `CELL.png` for every run, of several with one cell for the first.
+    """Writes `CELL.png` for every run; of several runs of one cell, only for the first.
 
     Args:
       runs: the cell of each run, by the run's folder.

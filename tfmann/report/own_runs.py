@@ -83,16 +83,19 @@ def find_runs(out_dir: str, log: Callable[[str], None]) -> list[OwnRun]:
 
 
 def _settings_files(out_dir: str) -> Iterator[Path]:
-    """Yields those of all runs in a folder, also of runs that are links to folders elsewhere."""
-    seen: set[str] = set()
-    for folder, names, files in os.walk(out_dir, followlinks=True):
-        real = os.path.realpath(folder)
-        if real in seen:  # by a link that has led here, or into a circle
-            names.clear()
-        elif HPARAMS in files:
-            yield Path(folder, HPARAMS)
-        seen.add(real)
-        names.sort(key=lambda name: os.path.islink(os.path.join(folder, name)))  # the links last
+    """Yields those of all runs in a folder; then of runs that only links in it lead to."""
+    found: set[str] = set()
+    for follow in (False, True):
+        walked: set[str] = set()
+        for folder, names, files in os.walk(out_dir, followlinks=follow):
+            real = os.path.realpath(folder)
+            if real in walked:  # in a circle
+                names.clear()
+            elif HPARAMS in files and real not in found:
+                found.add(real)
+                yield Path(folder, HPARAMS)
+            walked.add(real)
+            names.sort()
 
 
 def _read_run(out_dir: str, path: Path) -> OwnRun | None:

@@ -20,7 +20,10 @@ SAME, ADDED, MISSING = "same", "added", "missing"
 
 
 class Piece(NamedTuple):
-    """Consecutive words or characters, of both texts or of one: SAME, ADDED to it, or MISSING."""
+    """Consecutive words or characters.
+
+    They are in both texts (SAME), in the translation alone (ADDED) or in the other (MISSING).
+    """
 
     kind: str
     words: str

@@ -265,11 +265,31 @@ class TrainStep:
 
 
 def require_trainable(hparams: HParams) -> None:
-    """Checks `trainable_parameters` before the vocabularies are known.
+    """Checks settings of training before the vocabularies are known.
+
+    A run that has been trained with such values can still be used.
 
     Raises:
-      UsageError: a pattern matches no weight of the model.
+      UsageError: a pattern of `trainable_parameters` matches no weight of the model, or a setting
+        has a value with which it does nothing, or something else.
     """
+    h, by_sentences = hparams, hparams.batch_type == "sentences"
+    for is_useless, message in (
+        (
+            by_sentences and h.gradient_accumulation > h.batch_size,
+            f"gradient_accumulation={h.gradient_accumulation} cuts a batch into more parts than "
+            f"its batch_size={h.batch_size} sentences: expected at most as many",
+        ),
+        (
+            h.avg_ckpts and h.num_keep_ckpts == 1,
+            "avg_ckpts needs several checkpoints: set num_keep_ckpts to 2 or more",
+        ),
+        (h.label_smoothing == 1, "label_smoothing=1 leaves nothing to the words of the reference"),
+        (h.adadelta_rho == 1, "adadelta_rho=1 forgets nothing and takes nothing in"),
+        (h.adadelta_epsilon == 0, "adadelta_epsilon=0: Keras would take 1e-7 in its place"),
+    ):
+        if is_useless:
+            raise UsageError(message)
     if hparams.trainable_parameters:
         specials = 4  # any vocabulary will do: names do not depend on it
         variables = Seq2Seq(hparams, specials, specials).trainable_variables

@@ -122,7 +122,8 @@ def train(
 def _end(train_step: TrainStep, state: TrainState, root: str, hooks: Hooks) -> None:
     """Evaluates a run that ends between two evaluations, and says if it ends otherwise than asked.
 
-    It was stopped there, and continues with a `num_train_steps` that is no greater.
+    It was stopped there, and continues with a `num_train_steps` that is no greater. As after any
+    evaluation, weights whose loss is not finite are removed, and the rate may be halved.
     """
     last, workers = train_step.hparams.num_train_steps, train_step.workers
     if workers.reduce_any(workers.chief and not is_evaluated(state)):  # others have no history
@@ -197,7 +198,8 @@ def _write(train_step: TrainStep, state: TrainState, root: str, between: bool) -
 def _evaluate_saved(train_step: TrainStep, state: TrainState, root: str, hooks: Hooks) -> None:
     """Saves a step, so that an evaluation that is killed loses no update, and evaluates it.
 
-    Older checkpoints stay until then: weights with which the loss on dev is not finite are removed.
+    Older checkpoints stay until it has ended, because weights whose loss on dev is not finite are
+    removed.
     """
     _write(train_step, state, root, between=True)
     try:

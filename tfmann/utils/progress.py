@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -12,5 +11,5 @@ from tqdm import tqdm
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Callable[[], object]]:
     """Shows a bar, unless standard error is no terminal; yields what counts one step."""
-    with tqdm(desc=what, total=total, disable=not sys.stderr.isatty(), leave=False) as bar:
-        yield lambda: bar.update()
+    with tqdm(desc=what, total=total, disable=None, leave=False) as bar:
+        yield bar.update

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _BOX = r"Glyph (\d+) .* missing from"  # matplotlib's warning that it draws a box
-_BOXES: list[str] = []  # the letter of which a message was printed
+_BOXES: list[str] = []  # the letter that was named
 
 
 def figure_to_png(figure: Figure) -> bytes:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tfmann.cells.diagnostics import SHAPES
 from tfmann.visualization.head_figures import Panel, timeline
 
@@ -23,7 +25,7 @@ def steps_figure(trace: Trace, title: str = "") -> Figure | None:
 
     One number a step is a curve: the gate of a summary, how far Past and Future move, and whatever
     a cell returns of that shape under a name that `cells.diagnostics.SHAPES` lacks. Weights `[S]`
-    under such a name are a row for each source word.
+    under such a name, from 0 up and with a sum of at most 1, are a row for each source word.
 
     Args:
       trace: of the sentence.
@@ -44,6 +46,13 @@ def step_panels(trace: Trace) -> list[Panel]:
         if SHAPES.get(name, ("1",)) == ("1",) and values.shape[1:] == (1,):
             if name not in _ELSEWHERE:
                 curves.append(Panel(label, values, curve=True))
-        elif name not in SHAPES and values.shape[1:] == (len(trace.source_tokens),):
+        elif name not in SHAPES and _are_weights(values, len(trace.source_tokens)):
             words.append(Panel(label, values, trace.source_tokens))
     return [*words, *curves]
+
+
+def _are_weights(values: np.ndarray, count: int) -> bool:
+    """Returns whether values can be weights of so many source words."""
+    if values.shape[1:] != (count,):
+        return False
+    return bool(np.all(values >= 0) and np.all(values.sum(axis=-1) <= 1 + 1e-3))
