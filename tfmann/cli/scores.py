@@ -15,7 +15,7 @@ from tfmann.evaluation import comparison, lexical_consistency, word_recall
 from tfmann.evaluation.adequacy import adequacy
 from tfmann.evaluation.alignment import quality, read_pharaoh
 from tfmann.evaluation.bleu import BY_CHARACTER, TOKENIZERS, check_parallel
-from tfmann.evaluation.gold_alignments import words_of
+from tfmann.evaluation.gold_alignments import units_of, words_of
 from tfmann.evaluation.repetition import repetition
 from tfmann.utils.arguments import ArgumentParser
 
@@ -133,9 +133,7 @@ def _compare(args: argparse.Namespace) -> str:
     references = [texts[path] for path in args.reference]
     by_character = not args.source and args.tokenize in BY_CHARACTER
     measured = texts[args.source or args.reference[0]]
-    lengths = [
-        len(line) for line in (map(str.strip, measured) if by_character else words_of(measured))
-    ]
+    lengths = list(map(len, units_of(measured, by_character)))
     options = {"tokenize": args.tokenize, "lowercase": args.lowercase}
     report = comparison.report(
         comparison.compare(systems, references, **options),

@@ -54,6 +54,11 @@ def words_of(lines: Iterable[str]) -> list[list[str]]:
     return [segment(line) for line in lines]
 
 
+def units_of(lines: Iterable[str], by_character: bool) -> list[list[str]]:
+    """Returns the words of each line, or its characters, the spaces between them too."""
+    return [list(line.strip()) for line in lines] if by_character else words_of(lines)
+
+
 def read(gold: PathLike, source: PathLike, reference: PathLike) -> GoldSet:
     """Reads a set and checks that its three files belong together.
 

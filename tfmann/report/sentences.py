@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tfmann.data.documents import document_starts
 from tfmann.evaluation.adequacy import judge
-from tfmann.evaluation.gold_alignments import words_of
+from tfmann.evaluation.gold_alignments import units_of, words_of
 from tfmann.report.runs import SystemRun, TranslatedTest
 
 SHORTEST, LONGEST = 4, 18  # words of a reference that is easy to take in
@@ -66,7 +66,7 @@ def choose_sentences(test: TranslatedTest, count: int) -> list[int]:
     """
     first = set() if test.documents is None else set(document_starts(test.documents).tolist())
     size = _CHARACTERS if test.by_character else 1
-    lengths = list(map(len, _units_of(test.references[0], test.by_character)))
+    lengths = list(map(len, units_of(test.references[0], test.by_character)))
     inside = [i for i in range(len(test.sources)) if i not in first] or sorted(first)
     medium = [i for i in inside if SHORTEST * size <= lengths[i] <= LONGEST * size]
     candidates = medium if len(medium) >= count else inside
@@ -133,7 +133,7 @@ def word_differences(
       lowercase: words that differ only in case are the same.
       by_character: compare characters instead: the language has no spaces.
     """
-    words, other_words = _units_of([text, other], by_character)
+    words, other_words = units_of([text, other], by_character)
     space = separator(by_character)
     matcher = SequenceMatcher(None, _keys(other_words, lowercase), _keys(words, lowercase), False)
     pieces = []
@@ -152,7 +152,7 @@ def closest(
     text: str, references: Sequence[str], lowercase: bool = False, by_character: bool = False
 ) -> str:
     """Returns the reference that has most in common with a translation."""
-    texts = _units_of([text, *references], by_character)
+    texts = units_of([text, *references], by_character)
     words, *others = (_keys(words, lowercase) for words in texts)
     similarities = [SequenceMatcher(None, other, words, False).ratio() for other in others]
     return references[similarities.index(max(similarities))]
@@ -161,11 +161,6 @@ def closest(
 def separator(by_character: bool) -> str:
     """Returns what stands between two pieces."""
     return "" if by_character else " "
-
-
-def _units_of(lines: Sequence[str], by_character: bool) -> list[list[str]]:
-    """Returns the words of each line, or its characters, the spaces among them."""
-    return [list(line.strip()) for line in lines] if by_character else words_of(lines)
 
 
 def _keys(words: list[str], lowercase: bool) -> list[str]:
